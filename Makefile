@@ -107,10 +107,10 @@ wheels: $(BIN)/python  ## a wheel with kernels and a pure one into dist/, each t
 	$(INSTALL) '.[wheels]'
 	$(BIN)/python tests/wheels.py $(TESTS)
 
-release:  ## what a release consists of, into dist/: built, checked, installed into new environments and tested there (ONE_IN=8: some tests; TESTS=...); uploads nothing
+release:  ## what a release consists of, into dist/: built, checked, installed into new environments and tested there (PYTHONS="python3.11 python3.13": by these; ONE_IN=8: some tests; TESTS=...); uploads nothing
 	$(MAKE) .venv-release/bin/python VENV=.venv-release
 	.venv-release/bin/python -m pip --disable-pip-version-check --quiet install --editable '.[release]'
-	.venv-release/bin/python tests/release.py $(if $(ONE_IN),--one-in $(ONE_IN)) $(TESTS)
+	.venv-release/bin/python tests/release.py $(if $(ONE_IN),--one-in $(ONE_IN)) $(if $(PYTHONS),--pythons "$(PYTHONS)") $(TESTS)
 
 faults: $(BIN)/python  ## kill commands at random moments; nothing may be lost (KILLS=200 SCENARIOS="fit predict"); figures on docs/faults.md
 	$(INSTALL) '.[$(TEST_EXTRAS)]'

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import itertools
 import re
 import shutil
 import subprocess
@@ -29,6 +30,9 @@ def main() -> int:
     """Return 0 if all was built, checked and tested."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--one-in", type=int, default=1, metavar="N", help="of each test's cases run one in N")
+    parser.add_argument(
+        "--pythons", type=str.split, default=[sys.executable], metavar="COMMANDS", help="which try and test the files"
+    )
     parser.add_argument("tests", nargs="*", default=["tests"], help="files or folders of tests; default: all")
     options = parser.parse_args()
     check_tree()
@@ -36,8 +40,9 @@ def main() -> int:
         built, again = (build(Path(temporary) / each) for each in ("first", "second"))
         check_equal([built.sources, *built.wheels], [again.sources, *again.wheels])
         check(built)
-        for file, state in {built.sources: "built", **built.wheels}.items():
-            python = try_out(file, state, built.unpacked)
+        files = {built.sources: "built", **built.wheels}
+        for made_by, (file, state) in itertools.product(options.pythons, files.items()):
+            python = try_out(file, state, built.unpacked, made_by)
             if file in built.wheels:
                 install(python, f"nearlabel[test] @ {file.as_uri()}")
                 test(python, built.unpacked, "--one-in", str(options.one_in), *options.tests)
@@ -82,9 +87,9 @@ def python_symbols(library: bytes) -> list[str]:
     return [symbol.decode() for symbol in OF_PYTHON.findall(library)]
 
 
-def try_out(file: Path, state: str, unpacked: Path) -> str:
-    """Install a file without extras into a new environment, try it there, and return the environment's Python."""
-    python = environment(file.parent / f"environment of {file.name}")
+def try_out(file: Path, state: str, unpacked: Path, made_by: str) -> str:
+    """Install a file without extras into a new environment of a Python, try it, and return the environment's Python."""
+    python = environment(Path(tempfile.mkdtemp(dir=file.parent)), made_by)
     install(python, str(file), NEARLABEL_BUILD_KERNELS="required")  # of no effect on wheels, which are built
     with tempfile.TemporaryDirectory() as elsewhere:
         check_kernels(python, state, Path(elsewhere))

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import venv
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,9 +79,9 @@ def repaired(file: Path, folder: Path) -> Path:
     return next(folder.glob("*.whl"))
 
 
-def environment(folder: Path) -> str:
-    """Return the Python of a new environment."""
-    venv.create(folder, with_pip=True)
+def environment(folder: Path, python: str = sys.executable) -> str:
+    """Return the Python of a new environment, made by a Python."""
+    run(python, "-m", "venv", str(folder))
     return str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
 
 

@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from nearlabel import cli
+from nearlabel.cli import _compare
 from nearlabel.comparison import compare, compare_rows, read_results
 from nearlabel.experiments import read_records
 
@@ -71,7 +72,52 @@ def test_table(nearlabel, runs):
     assert any(line[:2] == [best, f"{score:+d}"] for line in lines)
     assert "Note: Folds share training samples" in answer.out
     none = nearlabel("compare", runs[0], "--alpha", "1e-9").out
-    assert none == "No significant difference: corrected-t over folds, level 1e-09.\n"
+    assert none.startswith("No significant difference: corrected-t over folds, level 1e-09.\nNot significant, smalle")
+
+
+def test_pairs_that_do_not_differ_have_their_p_values(nearlabel, runs, monkeypatch):
+    """Every pair is in the table of the significant or of the others, or counted; the ranking has every metric."""
+    comparison = compare(read_results(runs[:1]), test="t", alpha=0.3)
+    known = [test.p_value for test in comparison.tests if test.p_value == test.p_value]
+    others = sorted(p for p in known if p >= 0.3)
+    assert 0 < len(others) < len(known)
+    out = nearlabel("compare", runs[0], "--test", "t", "--alpha", "0.3").out
+    lines = out.partition("Not significant, smallest p first\n")[2].split("Note:")[0].splitlines()
+    shown = [line.split()[-2] for line in lines if line.split()[-1:] == ["5"]]
+    assert shown == [f"{p:.2g}" for p in others]
+    assert ("Without a p-value" in out) == (len(known) < len(comparison.tests))
+    ranking = out.partition("Ranking:")[2].partition("Not significant")[0]
+    assert "Hamming loss" in ranking
+    assert "example" in ranking
+    monkeypatch.setattr(_compare, "_MOST_OTHERS", 0)
+    cut = nearlabel("compare", runs[0], "--test", "t", "--alpha", "0.3").out
+    assert f"\n... and {len(others)} more: fewer --metrics, or --format csv.\n" in cut
+
+
+def test_pairs_do_not_count_where_friedmans_test_finds_nothing(nearlabel, runs):
+    """Their p-values are not shown; those of a metric on which it finds something are."""
+    friedman = compare(read_results(runs[:1]), test="friedman").friedman
+    assert [of.rejects() for of in friedman] == [False, True]
+    n_alike = sum(test.p_value >= 0.05 for test in friedman[1].tests)
+    assert n_alike > 0
+    others = nearlabel("compare", runs[0], "--test", "friedman").out.partition("Not significant")[2]
+    lines = [line for line in others.splitlines() if line.split()[-1:] == ["5"]]
+    assert len(lines) == n_alike
+    assert not any("Hamming loss" in line for line in lines)
+
+
+@pytest.mark.parametrize("format_", ["markdown", "latex"])
+def test_pages_for_a_paper(nearlabel, runs, format_):
+    """The relations and the ranking as tables of a page, notes as its prose; and the rows of two methods."""
+    answer = nearlabel("compare", runs[0], "--test", "t", "--alpha", "0.9", "--format", format_)
+    relation = compare(read_results(runs[:1]), test="t", alpha=0.9).order.relations[0]
+    assert (answer.code, answer.err) == (0, "")
+    cells = ["Hamming loss", relation.better, relation.worse, f"{relation.difference:+.4f}".replace("-", "$-$")]
+    text = answer.out if format_ == "latex" else answer.out.replace(" | ", " & ").replace("-0.", "$-$0.")
+    assert " & ".join(cells) in text
+    assert ("% Note: Folds share" if format_ == "latex" else "\n\nNote: Folds share") in answer.out
+    nobody = nearlabel("compare", runs[0], "--alpha", "1e-9", "--format", format_).out
+    assert nobody.removeprefix("% ").startswith("No significant difference: corrected-t over folds, level 1e-09.")
 
 
 @pytest.mark.long
@@ -233,7 +279,7 @@ def test_a_test_that_cannot_be_made_is_refused_before_the_run(nearlabel, meka, o
     """Rather than after it."""
     answer = nearlabel("evaluate", meka, "--methods", "brknn,mlknn", "--k", "3", *options)
     assert (answer.code, answer.out) == (2, "")
-    assert "several folds, the table format and no --search. Hint: run nearlabel compare" in answer.err
+    assert "several folds, a format of tables and no --search. Hint: run nearlabel compare" in answer.err
 
 
 def test_results_of_another_program(nearlabel, runs, tmp_path):

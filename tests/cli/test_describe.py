@@ -36,6 +36,13 @@ def test_csv_is_one_row_a_label(nearlabel, meka, rows):
     assert [int(row["rows"]) for row in table] == rows[1].sum(axis=0).tolist()
 
 
+def test_statistics_have_the_names_of_the_field(nearlabel, meka, rows):
+    """Cardinality and density, as papers have them beside the number of label sets."""
+    lines = [line.split() for line in nearlabel("describe", meka).out.splitlines()]
+    for of in (labels.cardinality, labels.density):
+        assert [of.__name__, f"{of(rows[1]):.4g}"] in lines
+
+
 def test_table_shows_names_as_they_are(nearlabel, meka):
     """Brackets and colons in a label's name are neither markup nor a picture."""
     answer = nearlabel("describe", meka)

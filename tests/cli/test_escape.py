@@ -111,3 +111,20 @@ def test_markdown_rows_stay_rows(capsys):
     _console.print_markdown("a\nb", ("c\nd", "e|f"), [("g\nh", "i")])
     lines = capsys.readouterr().out.splitlines()
     assert lines == [r"**a\nb**", "", r"| c\nd | e\|f |", "| --- | ---: |", r"| g\nh | i |", ""]
+
+
+def test_latex_cells_are_their_text(capsys):
+    """No character of a name is a command, an option of the line before, or the end of a cell."""
+    _console.print_latex("50 %\n", ("a_b", "F1 ↑"), [("[x] & {y}", "-0.5±0.1*"), ("*\\#$^~<|>", "1 ")])
+    assert capsys.readouterr().out.splitlines() == [
+        r"% 50 %\n",
+        r"\begin{tabular}{lr}",
+        r"\hline",
+        r"a\_b & F1 $\uparrow$ \\",
+        r"\hline",
+        r"{[}x] \& \{y\} & $-$0.5$\pm$0.1{*} \\",
+        r"{*}\textbackslash{}\#\$\textasciicircum{}\textasciitilde{}\textless{}\textbar{}\textgreater{} & 1 \\",
+        r"\hline",
+        r"\end{tabular}",
+        "",
+    ]

@@ -53,6 +53,34 @@ def table_cells(out):
     return [line for line in lines if line != [""] and not line[0].startswith("─")]
 
 
+@pytest.mark.parametrize(("format_", "ending"), [("markdown", " |"), ("latex", r" \\")])
+def test_pages_have_every_metric_in_one_table(nearlabel, meka, monkeypatch, format_, ending):
+    """Whatever the width: the same figures as in the table, and the figures of each label and the ranking below."""
+    monkeypatch.setenv("COLUMNS", "40")
+    answer = nearlabel("evaluate", meka, *QUICK, "--per-label", "--format", format_)
+    assert (answer.code, answer.err) == (0, "")
+    lines = [line.removesuffix(ending).strip("| ") for line in answer.out.splitlines() if line.endswith(ending)]
+    rows = [re.split(r" [|&] ", line) for line in lines]
+    cells = json.loads(nearlabel("evaluate", meka, *QUICK, "--format", "json").out)
+    means = [f"{cell['mean']:.4f}" for cell in cells if (cell["method"], cell["n_neighbors"]) == ("mlknn", 3)]
+    row = next(row for row in rows if row[0] == "mlknn")
+    assert [cell[:6] for cell in row[1:]] == means
+    assert "Labels, mlknn" in answer.out
+    assert "corrected-t over the 3 folds" in answer.out
+    assert "more metric" not in answer.out
+
+
+@pytest.mark.parametrize("name", ["table.tex", "metrics.CSV"])
+def test_records_need_a_folder(nearlabel, meka, tmp_path, name):
+    """A name that is that of a file is refused before the run; a folder that exists is one whatever its name."""
+    answer = nearlabel("evaluate", meka, *QUICK, "--out", tmp_path / name)
+    assert (answer.code, answer.out) == (2, "")
+    assert f"--out: must be a folder, for the records, got '{tmp_path / name}'; --format and > " in answer.err
+    assert not (tmp_path / name).exists()
+    (tmp_path / name).mkdir()
+    assert nearlabel("evaluate", meka, *QUICK, "--out", tmp_path / name).code == 0
+
+
 def test_table(nearlabel, meka):
     """A row a method, a column a metric with its direction, mean and deviation, a star at the best."""
     answer = nearlabel("evaluate", meka, *QUICK)
@@ -273,6 +301,7 @@ def test_given_split(nearlabel, data_folder):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (("--k", "auto"), "argument --k: must be like 10 or 1-30, got 'auto'; fit and tune choose the best number"),
         (("--k", "x"), "argument --k: must be like 10, 1-30 or 5,10,20, got 'x'"),
         (("--k", ""), "argument --k: must be like 10, 1-30 or 5,10,20, got ''"),
         (("--k", "5-"), "argument --k: must be like 10, 1-30 or 5,10,20, got '5-'"),

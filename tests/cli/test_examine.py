@@ -154,3 +154,27 @@ def test_scaled_words_are_searched_by_the_cosine(nearlabel, texts, tmp_path):
     searched = nearlabel(*compared, "--search", "exact:metric=cosine", "--format", "json").out
     plain = nearlabel(*compared, "--format", "json").out
     assert json.loads(plain)[0]["mean"] == pytest.approx(json.loads(searched)[0]["value"], abs=1e-12)
+
+
+def test_ids_of_several_rows_and_rows_without_tags(nearlabel, tmp_path):
+    """Named with their rows; the column of ids is no feature, and an unknown label is not the lack of one."""
+    random = np.random.default_rng(0)
+    ids = [f"T{row}" for row in range(40)]
+    ids[7] = ids[9] = "T3"
+    ids[11] = ids[12] = ""
+    tags = ["a", "b", "", "a;b"] * 10
+    tags[2] = "?"
+    rows = [f"{name},{random.random():.3f},{tag}" for name, tag in zip(ids, tags, strict=True)]
+    file = tmp_path / "t.csv"
+    file.write_text("\n".join(["key,x,tags", *rows]) + "\n")
+    options = ("--labels-column", "tags", "--unknown", "?", "--search", "none", "--format", "json")
+    answer = nearlabel("examine", file, "--id", "key", *options)
+    assert (answer.code, answer.err) == (0, "")
+    found = {one["kind"]: one for one in json.loads(answer.out)["findings"]}
+    assert json.loads(answer.out)["features"] == 1
+    assert found["duplicate_ids"]["sentence"] == "1 id is in several rows, from 0: 'T3' (rows 3, 7, 9)."
+    assert found["rows_without_tags"]["sentence"] == "9 rows have no tag, from 0: 6, 10, 14 and 6 more."
+    assert found["rows_without_tags"]["rows"] == 9
+    assert "id_like" not in found
+    refused = nearlabel("examine", "multidigits", "--id", "key")
+    assert (refused.code, refused.err) == (2, "nearlabel: --id must go with a table, got 'multidigits'.\n")

@@ -157,7 +157,8 @@ def test_a_linear_model(nearlabel, table, tmp_path):
     assert fit.code == 0, fit.err
     answer = nearlabel("explain", out, table[1], "--row", 0, "--figure", tmp_path / "svm.png")
     assert answer.code == 0, answer.err
-    assert "score = intercept + sum of coefficient * feature; chosen: score >= threshold" in answer.out
+    words = answer.out.replace("\n    ", " ")
+    assert "raw_score = intercept + sum of coefficient * feature; score: probability of the raw score, by a" in words
     assert "intercept" in answer.out
     assert max(map(len, answer.out.splitlines())) <= 80
     told = json.loads(nearlabel("explain", out, table[1], "--row", 0, "--format", "json").out)

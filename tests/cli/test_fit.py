@@ -1,5 +1,7 @@
 import json
 import os
+import re
+import shlex
 import signal
 from itertools import count
 
@@ -71,7 +73,30 @@ def test_whether_the_model_can_be_updated(nearlabel, table, tmp_path, options, w
     assert answer.code == 0, answer.err
     assert f"can be updated {way}" in " ".join(answer.out.split())
     assert read_card(out).updatable == way
-    assert read_card(out).fit_options.startswith("--method ") == ("--guarantee" not in options)
+    assert read_card(out).fit_options.startswith("--method ")
+
+
+@pytest.mark.parametrize(
+    ("options", "others"),
+    [
+        (("--method", "mlknn@micro-f", "--k", "3", "--scale", "none", "--search", "exact"), ""),
+        (("--method", "mlknn", "--k", "3", "--out-of-range", "keep"), " --out-of-range keep"),
+        (("--method", "mlknn", "--k", "3", "--guarantee", "recall=0.6"), " --guarantee recall=0.6"),
+    ],
+)
+def test_the_card_has_the_command_that_makes_the_model(nearlabel, table, tmp_path, options, others):
+    """With the options that describe DATA: it makes the same model again."""
+    given = ("--labels-column", "tags", "--id", "id", "--validate", "none")
+    assert nearlabel("fit", table[1], *given, *options, "--out", tmp_path / "m.skops").code == 0
+    shown = nearlabel("card", tmp_path / "m.skops", "--format", "markdown").out
+    command = re.search(r"\| made by \| nearlabel fit DATA (.*?) \|", shown)[1]
+    assert command.startswith("--method mlknn")
+    assert "--labels-column tags" in command
+    assert command.endswith(f" --id id{others}")
+    again = nearlabel("fit", table[1], *shlex.split(command), "--validate", "none", "--out", tmp_path / "n.skops")
+    assert again.code == 0, again.err
+    predicted = [nearlabel("predict", tmp_path / f"{name}.skops", table[1], "--scores", "all").out for name in "mn"]
+    assert predicted[0] == predicted[1]
 
 
 @pytest.mark.parametrize("method", ["mlknn", "brknn@isotonic@micro-f"])
@@ -325,12 +350,20 @@ def usual_signals():
 
 @pytest.mark.usefixtures("usual_signals")
 def test_ctrl_c_gives_the_best_so_far(nearlabel, tmp_path, monkeypatch):
-    """The first ends the selection after the method in progress; the model is saved; a line names what is left out."""
+    """The first ends the selection after the method in progress; the model is saved; scripts know it by the code."""
     file = tmp_path / "m.skops"
     stopped = interrupting(_neighbors_classifier_cv.try_numbers, {1})
     monkeypatch.setattr(_neighbors_classifier_cv, "try_numbers", stopped)
     answer = nearlabel("fit", "multidigits", "--out", file)
-    assert answer.code == 0
+    assert answer.code == 130
+    told = answer.err.splitlines()[-1]
+    n_tried, n_left = map(int, re.findall(r"([0-9]+) m\w+ were", told))
+    assert told == (
+        f"nearlabel: interrupted: {n_tried} models were tried, {n_left} methods were not, or not on all rows."
+        f" The best of them is saved in {file}."
+    )
+    assert f"the best of {n_tried} by micro F1" in answer.out
+    assert n_left > n_tried / 12 > 0
     assert "stopping after the model in progress, with the best so far; Ctrl-C again ends at once." in answer.err
     assert (
         "Left out at Ctrl-C: mlknn (minmax, euclidean), brknn:weights=distance (minmax, euclidean), brknn:weights=gau"

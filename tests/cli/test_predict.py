@@ -67,6 +67,17 @@ def test_screen(nearlabel, table, model, queries):
     assert [row["labels"] for row in rows] == [";".join(names) for names in expected]
 
 
+def test_a_line_on_the_file(nearlabel, model, queries, tmp_path):
+    """Behind the notes; none if the command is quiet, and none without a file."""
+    _, file = queries
+    out = tmp_path / "p.csv"
+    answer = nearlabel("predict", model, file, "--scores", "top:2", "--abstain", "0.5", "--out", out)
+    line = f"nearlabel: {out}: 7 rows, 5 columns (row, labels, abstained, top, top_scores)."
+    assert answer.err.splitlines()[-1] == line
+    assert nearlabel("predict", model, file, "--out", out, "--quiet") == (0, "", "")
+    assert "columns" not in nearlabel("predict", model, file).err
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
 @pytest.mark.parametrize("scores", ["none", "chosen", "top:2", "all"])
 def test_columns(nearlabel, table, model, queries, tmp_path, suffix, scores):
@@ -75,7 +86,9 @@ def test_columns(nearlabel, table, model, queries, tmp_path, suffix, scores):
     X, file = queries
     out = tmp_path / f"out{suffix}"
     answer = nearlabel("predict", model, file, "--id", "key", "--scores", scores, "--out", out)
-    assert answer == (0, "", "")
+    columns = {"none": 2, "chosen": 3, "top:2": 4, "all": 5}[scores]
+    assert (answer.code, answer.out) == (0, "")
+    assert answer.err.startswith(f"nearlabel: {out}: 7 rows, {columns} columns (key, labels")
     known = load_model(model)
     labels, proba = known.predict(X), known.predict_proba(X)
     names = chosen(data, labels)
@@ -361,7 +374,10 @@ def test_bad_files(nearlabel, table, model, tmp_path):
     other = tmp_path / "digits.skops"
     first = replace(digits, X=digits.X[:9], Y=digits.Y[:9])
     save_model(BRkNN(1).fit(first.X, first.Y), other, data=first)
-    assert "got none for 'pixel_0_0' and 80 others" in nearlabel("predict", other, table[1]).err
+    assert (
+        "got none for 'pixel_0_0', 'pixel_0_1', 'pixel_0_2', 'pixel_0_3', 'pixel_0_4' and 76 more."
+        in nearlabel("predict", other, table[1]).err
+    )
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])

@@ -256,7 +256,9 @@ def test_ctrl_c_gives_the_best_so_far(nearlabel, tmp_path, monkeypatch):
     monkeypatch.setattr(tuning, "unheard", interrupted)
     answer = nearlabel("tune", "multidigits", "--methods", "brknn,mlknn", "--k", "3-9", "--out", tmp_path / "m.skops")
     signal.signal(signal.SIGINT, before)
-    assert answer.code == 0
+    assert answer.code == 130
+    n_tried = re.search(r"multidigits: (\d+) models", answer.out)[1]
+    assert answer.err.splitlines()[-1].startswith(f"nearlabel: interrupted: {n_tried} models were tried, ")
     assert "stopping after the model in progress" in answer.err
     assert re.search(r"\d of 7 numbers of neighbours were tried in the time", answer.out)
     assert (tmp_path / "m.skops").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -175,7 +176,9 @@ def test_forget_by_id_and_by_number(nearlabel, songs):
     assert answer.code == 0, answer.err
     assert "60 -> 58" in answer.out
     assert "s7" not in read_kept("m.skops")["id"]
-    assert nearlabel("forget", "m.skops", "--rows", "0,1").code == 0
+    answer = nearlabel("forget", "m.skops", "--rows", "0,1")
+    assert answer.code == 0
+    assert re.search(r"this run +2 forgotten +\n", answer.out)
     assert read_kept("m.skops")["id"][:2] == ("s2", "s3")
     assert read_card("m.skops").changes.forgotten == 4
     (songs / "titles.txt").write_text("Song 30\n")
@@ -274,7 +277,7 @@ def test_a_device_is_not_read(nearlabel, songs, words):
         ("forget m.skops --ids empty.txt", "--ids must be a file with an id on each line, got empty.txt without any"),
         (
             "forget forest.skops --rows 1",
-            "rows make it stale. Hint: nearlabel fit ALL_ROWS --method rfpct --scale none --out forest.skops --force",
+            "ALL_ROWS --method rfpct --scale none --labels-column tags --ignore id,title --out forest.skops --force; ",
         ),
         (
             "update forest.skops songs.csv",
@@ -315,9 +318,14 @@ def test_the_same_rows_twice(nearlabel, songs, monkeypatch, data):
     refused = update()
     assert (refused.code, refused.out) == (2, "")
     assert "got 10 of 20 that are: 's50', 's51', 's52' and 7 more. Hint: --skip-existing adds the other" in refused.err
-    assert "60 -> 70" in update("--replace").out
+    first = update("--replace").out
+    assert "60 -> 70" in first
+    assert re.search(r"this run +10 new, 10 replaced +\n", first)
     assert "got 20 of 20" in update().err
-    assert "70 -> 70" in update("--replace").out
+    again = update("--replace").out
+    assert "70 -> 70" in again
+    assert re.search(r"this run +0 new, 20 replaced +\n", again)
+    assert again.index("this run") < again.index("70 -> 70") < again.index("rows added since the fit       40")
     assert read_kept("m.skops")["id"] == tuple(f"s{row}" for row in range(70))
 
 
@@ -326,11 +334,12 @@ def test_a_repeated_update_can_change_nothing(nearlabel, songs):
     write(songs / "new.csv", 20, 50, TAGS[:2])
     answer = nearlabel("update", "m.skops", "new.csv", "--skip-existing")
     assert "60 -> 70" in answer.out
-    assert "nearlabel: 10 of 20 rows of DATA are in the model, and were skipped." in answer.err
+    assert re.search(r"this run +10 new, 10 skipped +\n", answer.out)
     before = (songs / "m.skops").read_bytes()
     answer = nearlabel("update", "m.skops", "new.csv", "--skip-existing")
     assert (answer.code, (songs / "m.skops").read_bytes()) == (0, before)
     assert "70 -> 70" in answer.out
+    assert re.search(r"this run +0 new, 20 skipped +\n", answer.out)
     fit = "fit songs.csv --labels-column tags --ignore id,title --method mlknn --k 5 --validate none --out plain.skops"
     assert nearlabel(*fit.split()).code == 0
     assert "60 -> 80" in nearlabel("update", "plain.skops", "new.csv", "--skip-existing").out
@@ -400,6 +409,10 @@ def test_ids_that_name_several_rows(nearlabel, songs):
     assert answer.code == 0
     assert "1 id is in several rows, such as 'x': update --replace and forget --ids change all of them." in answer.err
     assert "Hint: --show id for a column that does not name single rows." in answer.err
+    (songs / "b.csv").write_text("id,a,b,tags\nx,1,2,sad\ny,5,3,calm\n")
+    replaced = nearlabel("update", "a.skops", "b.csv", "--replace")
+    assert re.search(r"this run +1 new, 2 replaced +\n", replaced.out)
+    assert "4 -> 4" in replaced.out
 
 
 def test_a_model_that_is_fitted_again(nearlabel, songs):

@@ -314,7 +314,9 @@ def test_order_by_hand():
     assert order.by_metric() == {
         "hamming_loss": {"a": 1, "c": 1, "b": -2}, "micro_f1": {"a": 1, "c": -1, "b": 0},
     }  # fmt: skip
-    assert order_methods(tests, "abc", alpha=0.005).scores == {"a": 1, "b": 0, "c": -1}
+    few = order_methods(tests, "abc", alpha=0.005)
+    assert few.scores == {"a": 1, "b": 0, "c": -1}
+    assert few.by_metric()["hamming_loss"] == {"a": 0, "b": 0, "c": 0}
 
 
 def random_records(n_datasets, n_folds=4, methods="abc"):

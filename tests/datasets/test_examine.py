@@ -12,7 +12,15 @@ import pytest
 from scipy import sparse
 
 from conftest import CONTAINERS
-from nearlabel.datasets import Examination, Finding, describe_columns, examine, fetch_dataset, load_multidigits
+from nearlabel.datasets import (
+    Examination,
+    Finding,
+    describe_columns,
+    examine,
+    fetch_dataset,
+    load_dataset,
+    load_multidigits,
+)
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
 from nearlabel.preprocessing import FeatureScaler
 
@@ -431,6 +439,25 @@ def test_identifiers_that_were_copied(ids, severity, n_copied):
     assert evidence(found, "id_like")["columns"] == "id"
     assert "text_columns" not in kinds(found)
     assert describe_columns(frame)[-1]["note"] == "id_like"
+
+
+@pytest.mark.parametrize(
+    ("n_values", "expected"),
+    [(60, ("id_like", "severe")), (40, ("many_categories", "warning")), (4, None), (600, ("id_like", "severe"))],
+)
+def test_nominal_attributes_that_distinguish_rows(tmp_path, n_values, expected):
+    """A nominal attribute of ARFF with a value for each row is found, dense (60 values) or sparse (600)."""
+    values = [f"v{number}" for number in range(n_values)]
+    rows = [f"{n % 5 % 2},{values[n % n_values]},{n % 7}.5" for n in range(max(60, n_values))]
+    header = ["@relation 'made: -C 1'", "@attribute A {0,1}", f"@attribute code {{{','.join(values)}}}"]
+    (tmp_path / "made.arff").write_text("\n".join([*header, "@attribute width numeric", "@data", *rows]))
+    data = load_dataset(tmp_path / "made.arff")
+    assert sparse.issparse(data.X) == (n_values == 600)
+    found = examine(data, search=False)
+    of_code = [(finding.kind, finding.severity) for finding in found if "code" in str(finding.evidence.get("columns"))]
+    assert of_code == ([expected] if expected else [])
+    if expected:
+        assert "--ignore code." in next(finding.remedy for finding in found if finding.kind == expected[0])
 
 
 @pytest.mark.parametrize("of_ages", [["age"], ["age", "sex"]])

@@ -1,6 +1,6 @@
 import pytest
 
-from nearlabel.datasets import load_dataset
+from nearlabel.datasets import load_dataset, read_mulan
 
 ARFF = "@relation 'toy: -C 1'\n@attribute y {0,1}\n@attribute z {0,1}\n@data\n1,0\n"
 
@@ -51,3 +51,26 @@ def test_other_xml_files_are_passed_over(write, text):
     (path.parent / "folder.xml").mkdir()
     (path.parent / "dangling.xml").symlink_to(path.parent / "nothing")
     assert load_dataset(path).Y.tolist() == [[1]]
+
+
+@pytest.mark.parametrize("name", ["emotions", "emotions.arff", "emotions-train.arff"])
+def test_names_of_the_catalogue_are_no_paths(tmp_path, monkeypatch, name):
+    """The error says who gets the data set; a file of that name is read."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((FileNotFoundError, ValueError)) as raised:
+        load_dataset(name)
+    hint = "Hint: fetch_dataset('emotions') gets the data set of the catalogue."
+    assert getattr(raised.value, "__notes__", []) == ([hint] if name != "emotions-train.arff" else [])
+
+
+def test_an_xml_file_elsewhere(tmp_path):
+    """The error says what to do with it, and that works."""
+    (tmp_path / "labels").mkdir()
+    (tmp_path / "labels" / "pets.xml").write_text('<labels><label name="cat"></label></labels>')
+    file = tmp_path / "pets.arff"
+    file.write_text("@relation pets\n@attribute weight numeric\n@attribute cat {0,1}\n@data\n3.5,1\n20,0\n")
+    with pytest.raises(ValueError, match=r"Hint: copy its XML file there, or in Python read_mulan\(file, xml_path\)\."):
+        load_dataset(file)
+    expected = read_mulan(file, tmp_path / "labels" / "pets.xml")
+    (tmp_path / "pets.xml").write_text((tmp_path / "labels" / "pets.xml").read_text())
+    assert load_dataset(file).label_names == expected.label_names == ("cat",)

@@ -96,6 +96,8 @@ def test_what_is_no_date():
 @pytest.mark.parametrize(
     ("values", "option"),
     [
+        ([*(f"s{number}" for number in range(40)), "s3"], "ignore"),
+        ([*(f"s{number}" for number in range(40)), "s3", "s4", "s5"], "text"),
         (["a", "b", "a", "b", None], "categorical"),
         (["a", "b", "c"], "text"),
         ([f"s{number}" for number in range(20)], "ignore"),
@@ -111,6 +113,21 @@ def test_what_is_no_date():
 def test_proposed_option(values, option):
     """Few distinct values are categories, words apart in each row names; where most are numbers, one is a mistake."""
     assert proposed_option(pa.array(values, pa.string())) == option
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "option"),
+    [
+        ("ticket_ID", ["a1", "b7", "c4"], "ignore"),
+        ("ticket", ["a1", "b7", "c4"], "text"),
+        ("id", ["a1"], "text"),
+        ("id", ["a1", "b7", "a1", "b7"], "categorical"),
+        ("id", ["the first one", "the next one"], "text"),
+    ],
+)
+def test_a_column_named_like_ids(name, values, option):
+    """Few rows are enough if all differ, in single words."""
+    assert proposed_option(pa.array(values, pa.string()), name) == option
 
 
 def test_excel_dates(tmp_path):

@@ -97,6 +97,17 @@ def test_estimators_by_name(name):
         ValueError, match=r"estimator of method 'br' must be one of .*'svm'.* got 'logistik'. Did you mean"
     ):
         make_method("br:estimator=logistik")
+    with pytest.raises(ValueError, match=r"got 'linear'. Did you mean 'svm' or 'logistic'\?"):
+        make_method("br:estimator=linear")
+
+
+def test_estimators_have_no_options():
+    """What would be one of the classifier's is refused with the ways to write it."""
+    with pytest.raises(ValueError, match=r"'br' must be without options, got 'C=2'; .* Hint: the method svm has C; or"):
+        make_method("br:estimator=logistic:C=2")
+    assert make_method("svm:C=2").estimator.C == 2
+    with pytest.raises(ValueError, match=r"option of method 'br' must be parameter=value, of .*, got 'C=2'"):
+        make_method("br:C=2")
 
 
 def test_interpolation():
@@ -220,19 +231,44 @@ def test_unknown_method_hints_at_a_near_one(name, near):
         make_method(name, 3)
 
 
-@pytest.mark.parametrize("name", ["", "forest", "mlknn smoothing=1"])
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("logistic", "'br:estimator=logistic'"),
+        ("LinearSVC", "'svm' or 'br:estimator=logistic'"),
+        ("random_forest", "'rfpct'"),
+        ("binary-relevance", "'br'"),
+        ("ClassifierChain", "'cc' or 'ecc'"),
+    ],
+)
+def test_names_elsewhere_hint_at_ours(name, near):
+    """What other programs call a method is answered with specifications that can be made."""
+    with pytest.raises(ValueError, match=rf"method must be one of .*, got '{name}'\. Did you mean {near}\?"):
+        make_method(name)
+    for spec in near.split(" or "):
+        make_method(spec.strip("'"))
+
+
+@pytest.mark.parametrize("name", ["", "boost", "mlknn smoothing=1"])
 def test_unknown_method_lists_all(name):
     """Where no name is near, all are listed."""
     with pytest.raises(ValueError, match=r"method must be one of \['adaboostmh', .*, 'svm'\]"):
         make_method(name, 3)
 
 
-@pytest.mark.parametrize("option", ["smooth=1", "smoothing", "n_neighbors=3", "search=None", "", " smoothing=1"])
+@pytest.mark.parametrize("option", ["smooth=1", "smoothing", "search=None", "", " smoothing=1"])
 def test_bad_option(option):
     """An option is parameter=value, of the method's own parameters."""
     with pytest.raises(
         ValueError, match=r"option of method 'mlknn' must be parameter=value, of \['smoothing', 'weights'\], got"
     ):
+        make_method(f"mlknn:{option}", 3)
+
+
+@pytest.mark.parametrize(("option", "name"), [("n_neighbors=3", "n_neighbors"), ("weights=distance:k=auto", "k")])
+def test_the_number_of_neighbors_is_no_option(option, name):
+    """It is that of all methods, by an option of the command or an argument of the plan."""
+    with pytest.raises(ValueError, match=rf"method 'mlknn' must be without {name} in its options, .* Hint: --k, or in"):
         make_method(f"mlknn:{option}", 3)
 
 

@@ -1,5 +1,6 @@
 import json
 import pickle
+import re
 import xml.etree.ElementTree as ET
 from fractions import Fraction
 
@@ -473,6 +474,42 @@ def test_text_of_many_labels_and_neighbours():
     assert max(map(len, text.splitlines())) < 160
 
 
+def test_text_has_the_nearest_carrier_of_each_predicted_label():
+    """Also where it is not among the nearest ten; the line on the others counts those with a predicted label."""
+    X = np.arange(1.0, 41.0)[:, np.newaxis]
+    Y = np.zeros((40, 3), dtype=int)
+    Y[:12, 0] = 1
+    Y[20::4, 1] = 1
+    (one,) = BRkNN(40).fit(X, Y).explain([[0.0]], thresholds=[0.2, 0.1, 0.5])
+    assert one.predicted == [0, 1]
+    lines = str(one).splitlines()
+    start = lines.index("neighbour  distance  labels")
+    assert [int(line.split()[0]) for line in lines[start + 1 : start + 12]] == [*range(10), 20]
+    assert lines[start + 11].split() == ["20", "21", "1"]
+    assert lines[start + 12] == "... and 29 more neighbours, 6 with a predicted label"
+    (none,) = BRkNN(40).fit(X, Y).explain([[0.0]], thresholds=0.9)
+    assert "... and 30 more neighbours\n" in str(none)
+    weighted = BRkNN(40, weights="distance").fit(X, Y)
+    (one,) = weighted.explain([[0.0]], thresholds=[0.2, 0.03, 0.5])
+    assert re.search(r"neighbours, which share 0\.\d\d, 6 with a predicted label\n", str(one))
+    assert "\n       20        21" in str(one)
+
+
+def test_label_sets_have_the_best_of_each_predicted_label():
+    """Behind the ten of largest weight; a text shows it, too."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(60, 2)), [[9.0, 9.0]]])
+    Y = np.zeros((61, 7), dtype=int)
+    Y[:60, :6] = (np.arange(1, 61)[:, np.newaxis] >> np.arange(6)) & 1
+    Y[60, 6] = 1
+    (one,) = MLMLM().fit(X, Y).explain([[-1.0, -1.0]], thresholds=[0.3] * 6 + [0.0])
+    assert one.predicted[-1] == 6
+    assert len(one.neighbors["row"]) == 11
+    assert (one.neighbors["row"][-1], one.neighbors["labels"][-1]) == (60, (6,))
+    assert (np.diff(one.neighbors["share"]) <= 0).all()
+    assert "\n       60 " in str(one)
+
+
 def test_text_tells_a_score_and_a_threshold_apart():
     """A score just below the threshold does not look as if it reached it; one that reaches it is as short as ever."""
     X, Y, queries = make(14)
@@ -481,7 +518,7 @@ def test_text_tells_a_score_and_a_threshold_apart():
     (one,) = model.explain(queries[:1], thresholds=[np.nextafter(scores[0], 1), *scores[1:]])
     assert one.labels["chosen"].tolist() == [False, True, True, True]
     text = str(one)
-    assert f"{float(scores[0])!r}  {float(np.nextafter(scores[0], 1))!r}" in text
+    assert f"{float(scores[0])!r} {float(np.nextafter(scores[0], 1))!r}" in " ".join(text.split())
     assert all(repr(float(score)) not in text for score in scores[1:])
 
 
@@ -560,7 +597,9 @@ def test_wrappers_with_thresholds_explain(estimator):
         np.testing.assert_array_equal(chosen, wrapper.predict(queries) == 1)
         shown = explanations[0].labels["threshold"]
         np.testing.assert_array_equal(shown, getattr(wrapper, "thresholds_", np.full(4, np.nan)))
-        assert explanations[0].rule == f"chosen: {rule}"
+        scores, _, decided = explanations[0].rule.rpartition("chosen: ")
+        assert decided == rule
+        assert scores.endswith("; ") == ("score = " in scores) == (not isinstance(estimator, NLDD))
     named = FixedThresholdsClassifier(estimator).fit(X, pd.DataFrame(Y, columns=list("abcd")))
     assert named.explain(queries)[0].labels["name"].tolist() == list("abcd")
     assert not hasattr(FixedThresholdsClassifier(LogisticRegression()), "explain")

@@ -1,5 +1,6 @@
 import csv
 import os
+import re
 import tomllib
 from dataclasses import replace
 from importlib import resources
@@ -19,6 +20,7 @@ from nearlabel.papers import Paper, PrintedCell, paper_names
 from nearlabel.papers._paper import left_out_of, wins_beside_printed
 from nearlabel.papers._printed_table import statistics_of
 from nearlabel.solvers.label_probabilities import LabelProbabilities
+from nearlabel.utils import progress
 
 NAMES = paper_names()
 PROTOCOLS = {"methods": Plan, "thresholds": ThresholdPlan}
@@ -714,3 +716,17 @@ def test_records_are_kept_by_experiment(load, tmp_path, as_text):
         with_only(paper, "mlknn").reproduce_table("10")
     assert (tmp_path / "zhang2007-web" / "records.jsonl").is_file()
     assert told == [(done, 11) for done in range(1, 12)]
+
+
+def test_each_experiment_has_a_bar_of_its_own(load, monkeypatch, capsys):
+    """A bar that starts again names what it is of: the folds of the next experiment."""
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    paper = with_only(Paper("zhang2007", load=load), "mlknn")
+    for number in ("10", "5"):
+        paper.reproduce_table(number)
+    lines = capsys.readouterr().err.splitlines()
+    names = list(dict.fromkeys(line.removeprefix("nearlabel: ").partition(":")[0] for line in lines))
+    assert names == ["folds of web", "folds of image"]
+    for name in names:
+        shares = [int(share) for share in re.findall(rf"{name}: (\d+) %", "\n".join(lines))]
+        assert shares == sorted(shares)

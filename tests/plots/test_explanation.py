@@ -191,3 +191,13 @@ def test_amounts_of_a_mixture_and_of_a_linear_model(tmp_path):
         texts = {annotation.get_text() for annotation in left.texts}
         assert {str(name) for name in explanation.terms["name"][:1]} <= texts
         display.write(tmp_path / "explanation.png")
+
+
+def test_the_nearest_carrier_of_each_predicted_label_is_drawn(tmp_path):
+    """Behind the nearest twelve."""
+    X, Y = np.arange(1.0, 41.0)[:, np.newaxis], np.zeros((40, 2), dtype=int)
+    Y[:12, 0] = Y[20::4, 1] = 1
+    (one,) = BRkNN(40).fit(X, Y).explain([[0.0]], thresholds=[0.2, 0.1])
+    words = words_of(ExplanationDisplay(one).write(tmp_path / "why.svg"))
+    assert "13 of 40 neighbours" in words
+    assert "row 20   21" in words

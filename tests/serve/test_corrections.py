@@ -138,8 +138,14 @@ def test_a_changed_label_leaves_the_row_as_it_is(client, path):
     assert model[-1].training_labels()[place].tolist() == [1, 1, 1]
     assert (model[-1].search_.take([place]) == before).all()
     for body, words in (
-        ({"id": "s99", "labels": {"calm": True}}, "id must be that of one sample"),
-        ({"id": "s3", "labels": {"none": True}}, "labels must be labels of the model"),
+        (
+            {"id": "s99", "labels": {"calm": True}},
+            "id must be that of one sample of the model, got 's99', which no sample has.",
+        ),
+        (
+            {"id": "s3", "labels": {"none": True, "nil": False}},
+            "labels must be labels of the model, got 'none', 'nil'.",
+        ),
     ):
         answer = posted(client, "/relabel", body, "wb-2")
         assert (answer.status_code, words in answer.json()["detail"]) == (422, True)

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from nearlabel.serve import LiveModel, make_app
+from nearlabel.serve import LiveModel, _shapes, make_app
 from nearlabel.serve._docs import page
 
 testclient = pytest.importorskip("fastapi.testclient")
@@ -49,6 +49,18 @@ def test_every_route_is_on_the_page_with_its_shape(client):
     for name, shape in schema["components"]["schemas"].items():
         assert f"{name}\n{json.dumps(shape, indent=1)}" in parts.text
     assert {"/predict", "/update", "/health", "/models/<img src=x onerror=alert(1)>/predict"} <= set(schema["paths"])
+
+
+def test_every_request_has_an_example(client):
+    """Which a program may send: of the model's columns and labels, after its ids are put in."""
+    paths = client.get("/openapi.json").json()["paths"]
+    for name in ("Predict", "Update", "Forget", "Relabel", "Suggest", "Audit"):
+        body = paths[f"/{name.lower()}"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        (example,) = body["examples"]
+        getattr(_shapes, f"{name}Request").model_validate(example)
+    body = paths["/relabel"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert body["examples"] == [{"id": "T9001", "labels": {"login": True, "billing": False}}]
+    assert '"T9001"' in Parts(client.get("/docs").text).text
 
 
 def test_it_loads_its_style_only_from_here(client):

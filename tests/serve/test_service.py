@@ -15,7 +15,16 @@ from nearlabel.cli._model import open_model
 from nearlabel.datasets import Dataset
 from nearlabel.lazy import BRkNN
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.persistence import forget_rows, has_changes, load_model, read_card, read_kept, save_model, update_model
+from nearlabel.persistence import (
+    forget_rows,
+    has_changes,
+    load_model,
+    read_card,
+    read_kept,
+    save_model,
+    update_model,
+    verify,
+)
 from nearlabel.serve import Limits, LiveModel, _answers, _app
 from nearlabel.serve._live import end
 from nearlabel.serve._process import Settings, set_up_log
@@ -501,6 +510,35 @@ def test_a_damaged_journal_is_named(path):
         ValueError, match=r"tickets\.skops\.journal must be the journal of a served model, got a damaged"
     ):
         LiveModel(path)
+
+
+def test_verify_names_the_journal(path):
+    """With the number of changes that the model's file lacks, also in a folder; damage of it is damage."""
+    assert verify(path).findings == ()
+    model = LiveModel(path)
+    model.update([NEW])
+    model.update([NEW | {"id": "N2"}])
+    journal = path.with_name("tickets.skops.journal")
+    before = journal.read_bytes()
+    journal.write_bytes(before + b"0123")
+    for place in (path, path.parent):
+        found = verify(place)
+        assert [(of.path, of.severity) for of in found.findings] == [(journal, "note")]
+        assert found.findings[0].message == (
+            "contains 2 changes that tickets.skops lacks: nearlabel serve writes them when it ends"
+        )
+        assert found.is_sound
+    assert verify(path.parent).n_others == 1  # its lock
+    journal.write_bytes(before)
+    model = LiveModel(path)
+    model.compact()
+    assert verify(path).findings[0].message == "contains no change that tickets.skops lacks"
+    journal.write_bytes(before)  # as after a crash
+    assert verify(path).findings[0].message == "contains no change that tickets.skops lacks"
+    journal.write_bytes(before.replace(b"zebra", b"zebrb"))
+    (damage,) = verify(path).findings
+    assert (damage.severity, damage.path) == ("damage", journal)
+    assert damage.message.endswith("must be what a service wrote, got other bytes in line 2")
 
 
 def test_a_journal_of_another_model_is_refused(path):

@@ -134,7 +134,12 @@ def test_explanations_have_mapped_and_raw_scores():
         assert one.labels["flip"].tolist() == same.labels["flip"].tolist()
         at = one.labels["score_at"][np.arange(10), one.labels["votes"]]
         np.testing.assert_allclose(at, p)
-        assert "mapped from the raw scores of MLkNN" in str(one).replace("\n    ", " ")
+        text = str(one)
+        assert max(map(len, text.splitlines())) <= 80
+        assert "raw_score = prior · likelihood / (prior" in text
+        assert "score: probability of the raw score, by a rising curve" in text.replace("\n    ", " ")
+        (head,) = (line.split() for line in text.splitlines() if line.startswith("label"))
+        assert head[-5:] == ["raw", "score", "threshold", "flip", "chosen"]
         assert one.to_dict()["labels"][0]["raw_score"] == same.labels["score"][0]
 
 

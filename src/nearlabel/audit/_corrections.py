@@ -15,6 +15,7 @@ from scipy import sparse
 from nearlabel.audit._exports import is_export, values_in
 from nearlabel.datasets.tables import column_names_of, did_you_mean, locate_row, read_columns, shortened
 from nearlabel.utils.containers import checked_container, is_frame
+from nearlabel.utils.messages import first_of
 from nearlabel.utils.tags import tag_matrix, tags_of
 from nearlabel.utils.targets import PartialLabels, label_names_of
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
@@ -337,7 +338,7 @@ def _of_tags(
     every = np.zeros((len(labels), len(names)), dtype=np.int64)
     columns = {name: column for column, name in enumerate(names)}
     if absent := [name for name in found if name not in columns]:
-        raise ValueError(f"label_names must have all tags of y, got none for {absent[0]!r}.")
+        raise ValueError(f"label_names must have all tags of y, got none for {first_of(absent, 5)}.")
     every[:, [columns[name] for name in found]] = labels
     changes = changes_of(corrections, PartialLabels(every, None), names, ids)
     if np.isnan(changes.values).any():

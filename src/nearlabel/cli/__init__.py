@@ -5,7 +5,8 @@ numpy, scikit-learn or a room of the library at the top: ``nearlabel.room.name``
 ``LOADS`` names the rooms that are loaded before the command starts.
 
 Exit codes: 0 success; 1 broken pipe, or damage that verify found; 2 invalid arguments, options or data, or no room for
-the output (one line on standard error names it); 129 hung up; 130 interrupted; 143 terminated.
+the output (one line on standard error names it); 129 hung up; 130 interrupted, also if fit or tune then saved the best
+so far; 143 terminated.
 """
 
 from __future__ import annotations
@@ -213,7 +214,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return 1
     except KeyboardInterrupt:
         resumes = getattr(arguments, "out", None) is not None
-        return _fail("interrupted." + (" The same command resumes." if resumes else ""), 130)
+        return _fail("interrupted." + (" The same command resumes." if resumes else ""), _console.INTERRUPTED)
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         message = _console.without_folder(_console.message_of(error, arguments), arguments)
         return _fail(message, 2, debug=arguments.debug)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
 import math
 import re
 from collections.abc import Callable
@@ -17,6 +18,7 @@ OF_LABELS = (
 )  # fmt: skip
 OF_TABLES = (*OF_LABELS, "unlabelled", "join_by", "labels_file", "ignore", "decimal", "sheet", "categorical", "text")
 _MOST_NUMBERS = 10_000
+_OF_FILES = (".csv", ".htm", ".html", ".json", ".jsonl", ".md", ".pdf", ".png", ".tex", ".tsv", ".txt", ".xlsx")
 
 
 def any_names(text: str) -> tuple[str, ...]:
@@ -44,6 +46,15 @@ def one_or_columns(text: str) -> str | tuple[str, ...]:
     """Parse ``a``, or ``a,b``."""
     of_columns = columns(text)
     return of_columns[0] if len(of_columns) == 1 else of_columns
+
+
+def as_text(value: str | float | tuple[str, ...]) -> str:
+    """Return the text of an argument, which a parser of columns reads again."""
+    if not isinstance(value, tuple):
+        return str(value)
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(value)
+    return text.getvalue()
 
 
 def column_is(text: str) -> tuple[str, ...]:
@@ -109,6 +120,16 @@ def _positive(text: str, end: float, expected: str) -> float:
     if not 0 < number < end:
         raise argparse.ArgumentTypeError(f"must be {expected}, got {text!r}")
     return number
+
+
+def folder(text: str) -> Path:
+    """Parse the path of a folder, which need not exist; it has no ending of files that could be meant."""
+    path = Path(text)
+    if path.suffix.lower() in _OF_FILES and not path.is_dir():
+        raise argparse.ArgumentTypeError(
+            f"must be a folder, for the records, got {text!r}; --format and > {text} save what is printed"
+        )
+    return path
 
 
 def file_ending_in(*endings: str) -> Callable[[str], Path]:

@@ -8,6 +8,7 @@ import shlex
 
 import nearlabel
 from nearlabel.cli import _console
+from nearlabel.cli._arguments import OF_TABLES
 from nearlabel.utils.naming import names_an_import
 
 SUMMARY = "show a model card"
@@ -33,7 +34,7 @@ def main(arguments: argparse.Namespace) -> None:
     if arguments.format == "json":
         _console.print_json(json.loads(card.to_json()))
     else:
-        _print_page(_console.MARKDOWN if arguments.format == "markdown" else _console.SCREEN, card)
+        _print_page(_console.PAGES[arguments.format], card)
 
 
 def _print_page(page: _console.Page, card: nearlabel.persistence.ModelCard) -> None:
@@ -96,7 +97,9 @@ def _of_model(card: nearlabel.persistence.ModelCard) -> list[tuple[str, str]]:
     return [*((name, value) for name, value in facts.items() if value), *trust]
 
 
-FIT_OPTIONS = ("--method", "--k", "--scale", "--search", "--impute")  # that a card may have
+FIT_OPTIONS = ("--method", "--k", "--scale", "--search", "--impute")  # of the method, that a card may have
+_OTHERS = (*OF_TABLES, "date", "groups", "split_by", "id", "show", "out_of_range", "guarantee", "confidence")
+OTHER_OPTIONS = tuple(f"--{name.replace('_', '-')}" for name in _OTHERS)  # of DATA, and what else makes the model
 
 
 def fit_options(card: nearlabel.persistence.ModelCard) -> str:
@@ -109,7 +112,7 @@ def fit_options(card: nearlabel.persistence.ModelCard) -> str:
         words = shlex.split(card.fit_options)
     except ValueError:
         return ""
-    known = len(words) % 2 == 0 and set(words[::2]) <= set(FIT_OPTIONS)
+    known = len(words) % 2 == 0 and set(words[::2]) <= {*FIT_OPTIONS, *OTHER_OPTIONS}
     return shlex.join(words) if known and not any(map(names_an_import, words)) else ""
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
+from operator import attrgetter
 from pathlib import Path
 
 import nearlabel
@@ -61,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         help="with --rows: maximum number of samples of each method; default: 10 in a table, all in csv and json",
     )
-    _console.add_format_option(parser)
+    _console.add_format_option(parser, _console.PAGE_FORMATS)
     parser.set_defaults(check=_check)
 
 
@@ -81,6 +83,7 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ValueError(f"--limit must be a number of rows, 0 or more, got {arguments.limit}.")
 
 
+_MOST_OTHERS = 50  # pairs without a significant difference
 _OVER = {"folds": "folds", "datasets": "data sets"}
 
 
@@ -110,9 +113,10 @@ def main(arguments: argparse.Namespace) -> None:
         _console.print_csv([_flat(test) for test in comparison.tests])
         _console.print_notes(comparison.notes)
     else:
-        _print(comparison)
+        page = _console.PAGES[arguments.format]
+        _print(page, comparison)
         for file in files:
-            _console.print_text(f"Figure: {file}")
+            page.print_text(f"Figure: {file}")
 
 
 def _flat(test: nearlabel.comparison.PairedTest) -> dict[str, object]:
@@ -122,35 +126,58 @@ def _flat(test: nearlabel.comparison.PairedTest) -> dict[str, object]:
     return {"dataset": test.dataset, "metric": test.metric, "first": first, "second": second} | row
 
 
-def _print(comparison: nearlabel.comparison.Comparison) -> None:
+def _print(page: _console.Page, comparison: nearlabel.comparison.Comparison) -> None:
     for of in comparison.friedman:
-        _print_friedman(of, comparison.over)
+        _print_friedman(page, of, comparison.over)
     test = f"{comparison.test} over {_OVER[comparison.over]}, level {comparison.alpha:g}"
     if comparison.order.relations:
-        _print_relations(comparison, f"Significant differences: {test}")
-        _comparison.print_order(comparison.order, "Ranking: significant wins minus losses", every=True)
+        _print_relations(page, comparison, f"Significant differences: {test}", comparison.order.relations)
+        _comparison.print_order(page, comparison.order, "Ranking: significant wins minus losses", every=True)
     else:
-        _console.print_text(f"No significant difference: {test}.")
+        page.print_text(f"No significant difference: {test}.")
+    _print_others(page, comparison)
     for note in comparison.notes:
-        _console.print_text(f"Note: {note}")
+        page.print_text(f"Note: {note}")
 
 
-def _print_relations(comparison: nearlabel.comparison.Comparison, heading: str) -> None:
-    """Print a line for each significant difference; the data sets only where there are several."""
+def _print_others(page: _console.Page, comparison: nearlabel.comparison.Comparison) -> None:
+    """Print a line for each pair without a significant difference, the smallest p-values first.
+
+    The pairs of a metric on which Friedman's test finds no difference do not count, and are left out.
+    """
+    equal = {(of.dataset, of.metric) for of in comparison.friedman if not of.rejects(comparison.alpha)}
+    tests = [test for test in comparison.tests if (test.dataset, test.metric) not in equal]
+    pairs = nearlabel.comparison.order_methods(tests, comparison.methods, math.inf).relations
+    others = sorted((pair for pair in pairs if pair.p_value >= comparison.alpha), key=attrgetter("p_value"))
+    if others:
+        _print_relations(page, comparison, "Not significant, smallest p first", others[:_MOST_OTHERS])
+    if len(others) > _MOST_OTHERS:
+        page.print_text(f"... and {len(others) - _MOST_OTHERS} more: fewer --metrics, or --format csv.")
+    if undefined := len(tests) - len(pairs):
+        page.print_text(f"Without a p-value, since the methods never differ or always by the same: {undefined}.")
+
+
+def _print_relations(
+    page: _console.Page,
+    comparison: nearlabel.comparison.Comparison,
+    heading: str,
+    relations: Sequence[nearlabel.comparison.Relation],
+) -> None:
+    """Print a line for each difference; the data sets only where there are several."""
     several = len({test.dataset for test in comparison.tests}) > 1
     names = ("data set", "metric", "better", "worse")
     figures = ("difference of ranks" if comparison.friedman else "difference", "p", _OVER[comparison.over])
     rows = [
         (relation.dataset, nearlabel.metrics.evaluation.title_of(relation.metric), relation.better, relation.worse,
          f"{relation.difference:+.4f}", f"{relation.p_value:.2g}", str(relation.n_pairs))
-        for relation in comparison.order.relations
+        for relation in relations
     ]  # fmt: skip
     first = 0 if several else 1
     columns = (*names, *figures)[first:]
-    _console.print_table(heading, columns, [row[first:] for row in rows], left=len(names) - first)
+    page.print_table(heading, columns, [row[first:] for row in rows], left=len(names) - first)
 
 
-def _print_friedman(of: nearlabel.comparison.FriedmanTest, over: str) -> None:
+def _print_friedman(page: _console.Page, of: nearlabel.comparison.FriedmanTest, over: str) -> None:
     rows = [(method, f"{rank:.2f}") for method, rank in sorted(of.mean_ranks.items(), key=lambda item: item[1])]
     where = f"{of.n_pairs} {_OVER[over]}" + (f" of {of.dataset}" if over == "folds" else "")
     title = nearlabel.metrics.evaluation.title_of(of.metric)
@@ -158,9 +185,9 @@ def _print_friedman(of: nearlabel.comparison.FriedmanTest, over: str) -> None:
         f"{title}, {where}: Friedman's chi-squared {of.statistic:.2f}, p = {of.p_value:.2g};"
         f" F {of.f_statistic:.2f}, p = {of.f_p_value:.2g}"
     )
-    _console.print_table(heading, ("method", "mean rank"), rows)
+    page.print_table(heading, ("method", "mean rank"), rows)
     if of.post_hoc == "nemenyi":
-        _console.print_text(f"Critical difference of mean ranks (Nemenyi): {of.critical_difference:.2f}")
+        page.print_text(f"Critical difference of mean ranks (Nemenyi): {of.critical_difference:.2f}")
 
 
 def _draw(of: nearlabel.comparison.FriedmanTest, file: Path, comparison: nearlabel.comparison.Comparison) -> Path:
@@ -182,7 +209,7 @@ def show_rows(arguments: argparse.Namespace) -> None:
         records = nearlabel.comparison.read_results(arguments.results)
     metric = _EXACT if arguments.metrics is None else arguments.metrics[0]
     comparison = nearlabel.comparison.compare_rows(records, arguments.methods, metric=metric, n_neighbors=arguments.k)
-    limit = _IN_A_TABLE if arguments.limit is None and arguments.format == "table" else arguments.limit
+    limit = _IN_A_TABLE if arguments.limit is None and arguments.format in _console.PAGES else arguments.limit
     better = {method: [row for row in comparison.rows if row.better == method] for method in comparison.methods}
     shown = [row for rows in better.values() for row in rows[:limit]]
     if arguments.format == "json":
@@ -192,9 +219,10 @@ def show_rows(arguments: argparse.Namespace) -> None:
         _console.print_csv([_flat_rows(row) for row in shown], columns=columns)
         _console.print_notes(notes)
     else:
-        _print_compared(comparison, shown)
+        page = _console.PAGES[arguments.format]
+        _print_compared(page, comparison, shown)
         for note in notes:
-            _console.print_text(f"Note: {note}")
+            page.print_text(f"Note: {note}")
 
 
 def _flat_rows(row: nearlabel.comparison.ComparedRow) -> dict[str, object]:
@@ -203,7 +231,9 @@ def _flat_rows(row: nearlabel.comparison.ComparedRow) -> dict[str, object]:
 
 
 def _print_compared(
-    comparison: nearlabel.comparison.RowComparison, shown: Sequence[nearlabel.comparison.ComparedRow]
+    page: _console.Page,
+    comparison: nearlabel.comparison.RowComparison,
+    shown: Sequence[nearlabel.comparison.ComparedRow],
 ) -> None:
     """Print a table for each method with the rows on which it is better, and how many there are of each kind."""
     first, second = comparison.methods
@@ -215,15 +245,18 @@ def _print_compared(
         number = f"{len(rows)} of {n_better}" if rows and len(rows) < n_better else str(n_better)
         title += f": {number} row{'' if n_better == 1 else 's'}"
         if rows:
-            _print_rows(title, rows, comparison)
+            _print_rows(page, title, rows, comparison)
         else:
-            _console.print_text(f"{title}.")
+            page.print_text(f"{title}.")
     alike = comparison.n_rows - sum(comparison.n_better.values())
-    _console.print_text(f"Neither is better on {alike} of the {comparison.n_rows} rows.")
+    page.print_text(f"Neither is better on {alike} of the {comparison.n_rows} rows.")
 
 
 def _print_rows(
-    title: str, rows: Sequence[nearlabel.comparison.ComparedRow], comparison: nearlabel.comparison.RowComparison
+    page: _console.Page,
+    title: str,
+    rows: Sequence[nearlabel.comparison.ComparedRow],
+    comparison: nearlabel.comparison.RowComparison,
 ) -> None:
     """Print rows of one method, without the columns that are the same in all."""
     columns: dict[str, list[str]] = {
@@ -241,7 +274,7 @@ def _print_rows(
     if comparison.metric != _EXACT:
         columns["better"] = [f"{row.value_of_better:.4f}" for row in rows]
         columns["worse"] = [f"{row.value_of_worse:.4f}" for row in rows]
-    _console.print_table(title, list(columns), zip(*columns.values(), strict=True), left=left)
+    page.print_table(title, list(columns), zip(*columns.values(), strict=True), left=left)
 
 
 def _joined(labels: Sequence[str], unknown: Sequence[str] = ()) -> str:

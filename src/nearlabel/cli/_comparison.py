@@ -29,14 +29,16 @@ def directions_of(records: Iterable[nearlabel.experiments.Record]) -> dict[str, 
 
 
 def show(cells: Cells, format_: str, directions: Mapping[str, bool] | None = None, *, every: bool = False) -> None:
-    """Print the cells as a table, JSON or CSV; `directions` is whether greater is better, by metric.
+    """Print the cells in a format; `directions` is whether greater is better, by metric.
 
     A table starts with the usual metrics; metrics that do not fit are printed only if `every` metric is wanted.
     """
     show_each(cells, format_, partial(_print_dataset, directions=directions or directions_of(()), every=every))
 
 
-def show_each(figures: Sequence[Any], format_: str, print_dataset: Callable[[str, Sequence[Any]], None]) -> None:
+def show_each(
+    figures: Sequence[Any], format_: str, print_dataset: Callable[[_console.Page, str, Sequence[Any]], None]
+) -> None:
     """Print dataclasses in a format; as tables, one for each data set."""
     if format_ == "json":
         _console.print_json([asdict(each) for each in figures])
@@ -44,7 +46,7 @@ def show_each(figures: Sequence[Any], format_: str, print_dataset: Callable[[str
         _console.print_csv([asdict(each) for each in figures])
     else:
         for dataset in dict.fromkeys(each.dataset for each in figures):
-            print_dataset(dataset, [each for each in figures if each.dataset == dataset])
+            print_dataset(_console.PAGES[format_], dataset, [each for each in figures if each.dataset == dataset])
 
 
 def panels(cells: Cells, metrics: Sequence[str]) -> nearlabel.plots.NeighborsPanelsDisplay:
@@ -66,7 +68,7 @@ def curves(series: Mapping[str, Mapping[int, float]]) -> list[nearlabel.plots.Ne
     return [display(list(of), list(of.values()), name=name) for name, of in series.items()]
 
 
-def print_order(order: nearlabel.comparison.Order, heading: str, *, every: bool = False) -> None:
+def print_order(page: _console.Page, order: nearlabel.comparison.Order, heading: str, *, every: bool = False) -> None:
     """Print the significant wins minus losses of each method, best first."""
     by_metric = order.by_metric()
     metrics = _ordered(by_metric, every=every)
@@ -74,7 +76,7 @@ def print_order(order: nearlabel.comparison.Order, heading: str, *, every: bool 
         method: (f"{n:+d}", *(f"{by_metric[m][method]:+d}" for m in metrics)) for method, n in order.scores.items()
     }
     titles = map(nearlabel.metrics.evaluation.title_of, metrics)
-    _console.print_method_tables([_console.MethodTable(heading, cells)], ("total", *titles), every=every)
+    _console.print_method_tables(page, [_console.MethodTable(heading, cells)], ("total", *titles), every=every)
 
 
 def _ordered(metrics: Iterable[str], *, every: bool) -> list[str]:
@@ -83,7 +85,9 @@ def _ordered(metrics: Iterable[str], *, every: bool) -> list[str]:
     return metrics if every else sorted(metrics, key=lambda name: _USUAL.index(name) if name in _USUAL else len(_USUAL))
 
 
-def _print_dataset(dataset: str, cells: Cells, directions: Mapping[str, bool], *, every: bool) -> None:
+def _print_dataset(
+    page: _console.Page, dataset: str, cells: Cells, directions: Mapping[str, bool], *, every: bool
+) -> None:
     """Print the means of each method and, over several k, its best ones."""
     metrics = _ordered((cell.metric for cell in cells), every=every)
     numbers = sorted({cell.n_neighbors for cell in cells if isinstance(cell.n_neighbors, int)})
@@ -98,10 +102,10 @@ def _print_dataset(dataset: str, cells: Cells, directions: Mapping[str, bool], *
         tables.append(_method_table(f"{dataset}: each method's best k on these test folds", cells, best))
     arrows = {True: " ↑", False: " ↓", None: ""}
     headings = [nearlabel.metrics.evaluation.title_of(m) + arrows[directions.get(m)] for m in metrics]
-    n_left_out = _console.print_method_tables(tables, headings, every=every)
+    n_left_out = _console.print_method_tables(page, tables, headings, every=every)
     if n_left_out:
         s = "" if n_left_out == 1 else "s"
-        _console.print_text(f"{n_left_out} more metric{s}: use a wider terminal or --format csv.")
+        page.print_text(f"{n_left_out} more metric{s}: use a wider terminal or --format csv.")
 
 
 def _method_table(title: str, cells: Cells, columns: Sequence[Mapping[str, str]]) -> _console.MethodTable:
@@ -136,7 +140,7 @@ def _best(cells: Cells, greater_is_better: bool | None) -> dict[str, str]:
     return {method: f"{cell.mean:.4f} (k={cell.n_neighbors})" for method, cell in best.items()}
 
 
-def print_skipped(records: Iterable[nearlabel.experiments.Record]) -> None:
+def print_skipped(page: _console.Page, records: Iterable[nearlabel.experiments.Record]) -> None:
     """Print which means are not over all labels or rows of a fold."""
     most: dict[str, int] = {}
     for record in records:
@@ -145,13 +149,13 @@ def print_skipped(records: Iterable[nearlabel.experiments.Record]) -> None:
     for metric, n in most.items():
         over_labels = nearlabel.metrics.evaluation.is_mean_over_labels(metric)
         what = "labels without a known value" if over_labels else "labels or rows with one class"
-        _console.print_text(
+        page.print_text(
             f"{nearlabel.metrics.evaluation.title_of(metric)}: {what} in a test fold are left out"
             f" (at most {n} in a fold)."
         )
 
 
-def print_costs(dataset: str, costs: Sequence[nearlabel.experiments.SearchCost]) -> None:
+def print_costs(page: _console.Page, dataset: str, costs: Sequence[nearlabel.experiments.SearchCost]) -> None:
     """Print a table for each metric with a line for each method and search, the mean over the numbers of neighbours."""
     numbers = sorted({cost.n_neighbors for cost in costs if isinstance(cost.n_neighbors, int)})
     at = f"@{numbers[0]}" if len(numbers) == 1 else ""
@@ -168,7 +172,7 @@ def print_costs(dataset: str, costs: Sequence[nearlabel.experiments.SearchCost])
         }  # fmt: skip
         title = f"{dataset}, {nearlabel.metrics.evaluation.title_of(metric)}: {over}"
         table = _console.MethodTable(title, cells, of="method, search")
-        _console.print_method_tables([table], headers, every=True)
+        _console.print_method_tables(page, [table], headers, every=True)
 
 
 def _shown(numbers: Sequence[int]) -> str:
@@ -219,7 +223,7 @@ def print_scored(
     lines = [(title[name], text_of(value)) for name, value in values.items()]
     _console.print_table(f"Metrics on {len(labels)} rows", ("metric", "value"), lines)
     if arguments.per_label:
-        print_labels({"Labels": _rows(truth, labels, scores, names)})
+        print_labels(_console.SCREEN, {"Labels": _rows(truth, labels, scores, names)})
 
 
 def propensities_of(
@@ -270,15 +274,15 @@ _HEADERS = {  # columns, the most informative first: the last ones may not fit
 }  # fmt: skip
 
 
-def print_labels(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+def print_labels(page: _console.Page, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
     """Print tables of labels by their titles, with as many columns as there is room for in each."""
     printed = [
         _console.MethodTable(title, {row["label"]: [text_of(row[name]) for name in _HEADERS] for row in rows}, "label")
         for title, rows in tables.items()
     ]
-    n_left_out = _console.print_method_tables(printed, [*_HEADERS.values()], every=False)
+    n_left_out = _console.print_method_tables(page, printed, [*_HEADERS.values()], every=False)
     if n_left_out:
-        _console.print_text(f"{n_left_out} more columns: use a wider terminal or --format csv.")
+        page.print_text(f"{n_left_out} more columns: use a wider terminal or --format csv.")
 
 
 def text_of(value: float) -> str:

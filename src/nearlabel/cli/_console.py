@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import csv
 import errno
-import io
 import json
 import math
+import re
 import shlex
 import shutil
 import sys
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import nearlabel
-from nearlabel.cli._arguments import OF_TABLES
+from nearlabel.cli._arguments import OF_TABLES, as_text
 from nearlabel.utils import characters
 from nearlabel.utils.characters import escape_line
 from nearlabel.utils.messages import AdviceWarning, ParameterError, ParameterWarning
@@ -33,15 +33,16 @@ from nearlabel.utils.progress import hiding_progress
 from nearlabel.utils.progress import progress_bar as progress_bar
 
 FORMATS = ("table", "json", "csv")
-PAGE_FORMATS = (*FORMATS, "markdown")  # of commands whose output is a page of documentation
+PAGE_FORMATS = (*FORMATS, "markdown", "latex")  # of commands whose tables are for a page or a paper
+INTERRUPTED = 130  # the exit code, as shells have it for SIGINT
 _OF_RICH = ("table", "text")
 _RICH = {"extra": "cli", "purpose": "The command line"}
 _QUIET = ContextVar("_QUIET", default=False)
 
 
-def add_format_option(parser: argparse.ArgumentParser) -> None:
+def add_format_option(parser: argparse.ArgumentParser, formats: Sequence[str] = FORMATS) -> None:
     """Add --format, for commands that print tables."""
-    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+    parser.add_argument("--format", choices=formats, default="table", help="default: table")
 
 
 def check_format(name: str) -> None:
@@ -53,7 +54,7 @@ def check_format(name: str) -> None:
 def print_markdown(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
     """Print a title and a table as Markdown."""
     ruler = ["---" if number < left else "---:" for number in range(len(columns))]
-    cells = [[escape_line(cell).replace("|", "\\|") for cell in row] for row in (columns, ruler, *rows)]
+    cells = [[escape_line(cell).strip().replace("|", "\\|") for cell in row] for row in (columns, ruler, *rows)]
     lines = ["| " + " | ".join(row) + " |" for row in cells]
     sys.stdout.write("\n".join([f"**{escape_line(title)}**", "", *lines, "", ""]))
 
@@ -123,15 +124,46 @@ def print_lines(*lines: str) -> None:
     sys.stdout.writelines(escape_line(line) + "\n" for line in lines)
 
 
+_LATEX = str.maketrans(
+    {character: f"\\{character}" for character in "{}$&#%_"}
+    | {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
+    | {"[": "{[}", "*": "{*}"}  # after the end of a line they would be its options
+    | {"±": r"$\pm$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "–": "--"}
+)
+
+
+def print_latex(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
+    """Print a table as a tabular of LaTeX that needs no package; the title is a comment."""
+    print_comment(title)
+    header, *lines = (" & ".join(map(_latex, row)) + r" \\" for row in (columns, *rows))
+    kinds = "l" * left + "r" * (len(columns) - left)
+    table = (rf"\begin{{tabular}}{{{kinds}}}", r"\hline", header, r"\hline", *lines, r"\hline", r"\end{tabular}")
+    sys.stdout.write("\n".join([*table, "", ""]))
+
+
+def _latex(cell: str) -> str:
+    """Return a cell as LaTeX prints it; the sign of a number is a minus."""
+    return re.sub(r"^-(?=\d)", "$-$", escape_line(cell).strip().translate(_LATEX))
+
+
+def print_comment(text: str) -> None:
+    """Print a line of prose as a comment of LaTeX."""
+    if text:
+        sys.stdout.write(f"% {escape_line(text)}\n")
+
+
 class Page(NamedTuple):
-    """The format of tables and prose: terminal or Markdown."""
+    """The format of tables and prose: terminal, Markdown or LaTeX; of these the terminal has a width."""
 
     print_table: Callable[..., None]
     print_text: Callable[[str], None]
 
 
-SCREEN = Page(print_table, print_text)
+SCREEN: Page = Page(print_table, print_text)
 MARKDOWN = Page(print_markdown, print_paragraph)
+LATEX = Page(print_latex, print_comment)
+PAGES = {"table": SCREEN, "markdown": MARKDOWN, "latex": LATEX}  # by their formats
 
 
 def print_json(value: Any) -> None:
@@ -217,17 +249,18 @@ class MethodTable(NamedTuple):
         return [(self.of, *self.cells), *of_metrics]
 
 
-def print_method_tables(tables: Sequence[MethodTable], headers: Sequence[str], *, every: bool) -> int:
+def print_method_tables(page: Page, tables: Sequence[MethodTable], headers: Sequence[str], *, every: bool) -> int:
     """Print tables with the same metrics as columns, and return how many metrics are not printed.
 
-    Metrics that do not fit next to the others are printed below them if `every` metric is wanted, else left out.
+    On the screen, metrics that do not fit next to the others are printed below them if `every` metric is wanted, else
+    left out.
     """
-    blocks = _blocks(tables, headers)
+    blocks = _blocks(tables, headers) if page is SCREEN else [[*range(len(headers))]]
     printed = blocks if every else blocks[:1]
     for table in tables:
         for number, block in enumerate(printed):
             first, *others = zip(*table.columns(headers, block), strict=True)
-            print_table("" if number else table.title, first, others)
+            page.print_table("" if number else table.title, first, others)
     return len(headers) - sum(map(len, printed))
 
 
@@ -306,7 +339,7 @@ _OPTIONS = {name: (name,) for name in _SAME} | {
     "corrections": ("apply",), "cv": ("cv", "validate"), "dates": ("date",), "file": ("figure",), "id_column": ("id",),
     "method": ("method", "methods"), "methods": ("methods", "method"), "n_cells": ("n",), "n_neighbors": ("k",),
     "existing='add'": ("force",), "existing='replace'": ("replace",), "existing='skip'": ("skip_existing",),
-    "n_rows": ("rows",), "n_workers": ("jobs",), "scale": ("scale", "scales"),
+    "n_rows": ("rows",), "n_workers": ("jobs",), "row_names": ("id", "ignore"), "scale": ("scale", "scales"),
 }  # fmt: skip
 _OF_FIT = {"categorical": "fit --categorical", "dates": "fit --date", "text": "fit --text"}  # of hints elsewhere
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -337,14 +370,15 @@ def _show(arguments: argparse.Namespace, name: str, value: Any) -> str:
         option = _OF_FIT.get(name, name)
     if isinstance(value, str):
         return f"{option} {shlex.quote(value)}"
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(value)
-    return f"{option} {shlex.quote(text.getvalue())}"
+    return f"{option} {shlex.quote(as_text(tuple(value)))}"
 
 
 def _option(parameter: str, arguments: argparse.Namespace) -> str:
     """Return the option of the present command for a parameter, or the parameter if there is no option."""
-    options = (option for option in _OPTIONS.get(parameter, ()) if option in arguments)
+    known = _OPTIONS.get(parameter, ())
+    if parameter == "row_names" and getattr(arguments, "file", "") is None:  # tune --id must go with --out
+        known = known[1:]
+    options = (option for option in known if option in arguments)
     return next((f"--{option.replace('_', '-')}" for option in options), parameter)
 
 

@@ -86,7 +86,8 @@ def add_kept_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--id",
         metavar="COLUMN",
-        help="column of ids, by which explain and report name neighbours, and update and forget find rows",
+        help="column of DATA with ids, saved in the model: explain and report name neighbours by them, and update and"
+        " forget find rows",
     )
     group.add_argument(
         "--show", type=columns, metavar="A,B", help="more columns that they show, such as titles and paths"

@@ -12,7 +12,7 @@ SUMMARY = "summarise a data set"
 EXAMPLES = ("nearlabel describe yeast", "nearlabel describe songs.csv --labels-prefix mood_ --ignore id,title")
 LOADS = ("datasets", "labels")
 _IN_WORDS = (  # figures that the paragraph has
-    "name", "features", "columns", "instances", "labels", "cardinality", "unknown_cells", "unknown_share",
+    "name", "features", "columns", "instances", "labels", "unknown_cells", "unknown_share",
 )  # fmt: skip
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import nearlabel
@@ -25,9 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_folds(parser)
     _add_preparation(parser)
     _add_measures(parser)
-    parser.add_argument("--out", type=Path, help="folder for the records; the same command resumes there")
+    parser.add_argument("--out", type=_arguments.folder, help="folder for the records; the same command resumes there")
     parser.add_argument("--jobs", type=int, default=1, help="number of processes; default: 1")
-    _console.add_format_option(parser)
+    _console.add_format_option(parser, _console.PAGE_FORMATS)
     parser.set_defaults(check=_check)
 
 
@@ -54,8 +53,15 @@ def _add_methods(parser: argparse.ArgumentParser) -> None:
         " micro-f:beta=2); default: none",
     )
     parser.add_argument(
-        "--k", type=_arguments.numbers, default=(10,), help="numbers of neighbours: 10, 1-30 or 5,10,20; default: 10"
+        "--k", type=_numbers, default=(10,), help="numbers of neighbours: 10, 1-30 or 5,10,20; default: 10"
     )
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """Parse numbers of neighbours, which are all compared; commands that choose one take ``auto``."""
+    if text == "auto":
+        raise argparse.ArgumentTypeError("must be like 10 or 1-30, got 'auto'; fit and tune choose the best number")
+    return _arguments.numbers(text)
 
 
 def _add_folds(parser: argparse.ArgumentParser) -> None:
@@ -133,7 +139,7 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ValueError(f"--stratify must go with a number of folds, got {option}.")
     if arguments.per_label and arguments.search:  # which are compared by means
         raise ValueError(f"--per-label must not go with --search, got {','.join(arguments.search)}.")
-    if arguments.per_label and arguments.format == "table" and len(arguments.k) > 1:
+    if arguments.per_label and arguments.format in _console.PAGES and len(arguments.k) > 1:
         raise ValueError(
             f"--per-label must go with one number of neighbours, got {len(arguments.k)}. Hint: --format csv has all."
         )
@@ -180,7 +186,7 @@ def main(arguments: argparse.Namespace) -> None:
     if isinstance(comparison, nearlabel.experiments.SearchPlan):
         costs = nearlabel.experiments.search_costs(comparison, records)
         _comparison.show_each(costs, arguments.format, _comparison.print_costs)
-    elif arguments.format == "table":
+    elif arguments.format in _console.PAGES:
         _print_tables(arguments, comparison, problem, records, cells)
     elif not arguments.per_label:
         _comparison.show(cells, arguments.format)
@@ -239,33 +245,32 @@ def _print_tables(
     cells: Sequence[nearlabel.experiments.Cell],
 ) -> None:
     """Print the metrics, which methods are better, the figures of labels if asked for, and those without copies."""
-    directions = _comparison.directions_of(records)
+    page, directions = _console.PAGES[arguments.format], _comparison.directions_of(records)
     every = arguments.metrics is not None
     asked, without = _matched_data.split_copies(cells)
-    _comparison.show(asked, "table", directions, every=every)
-    _comparison.print_skipped(records)
-    _show_order([record for record in records if record["metric"] in directions], arguments.test, every=every)
+    _comparison.show(asked, arguments.format, directions, every=every)
+    _comparison.print_skipped(page, records)
+    _show_order(page, [record for record in records if record["metric"] in directions], arguments.test, every=every)
     if arguments.per_label:
-        _print_labels(nearlabel.experiments.summarise_labels(records))
+        _print_labels(page, nearlabel.experiments.summarise_labels(records))
     if plan.without_copies and not _console.is_quiet():
-        _matched_data.print_share(
-            problem, _matched_data.OF_TEST_ROWS if without else f"{_matched_data.OF_TEST_ROWS}, of which there is none"
-        )
-        _comparison.show(without, "table", directions, every=every)
+        how = _matched_data.OF_TEST_ROWS if without else f"{_matched_data.OF_TEST_ROWS}, of which there is none"
+        _matched_data.print_share(problem, how, page=page)
+        _comparison.show(without, arguments.format, directions, every=every)
 
 
-def _print_labels(rows: Sequence[Mapping[str, Any]]) -> None:
+def _print_labels(page: _console.Page, rows: Sequence[Mapping[str, Any]]) -> None:
     """Print a table of labels for each method, and how many labels have no areas on some or all folds."""
     methods = dict.fromkeys(row["method"] for row in rows)
     tables = {f"Labels, {method}": [row for row in rows if row["method"] == method] for method in methods}
-    _comparison.print_labels(tables)
+    _comparison.print_labels(page, tables)
     of_one = next(iter(tables.values()))
     never = sum(row["skipped_folds"] == row["folds"] for row in of_one)
     partly = sum(0 < row["skipped_folds"] < row["folds"] for row in of_one)
     for number, where in ((never, "every fold and therefore no"), (partly, "some folds, which are left out of their")):
         if number:
             few = f"{number} of {len(of_one)} labels have one class in {where}"
-            _console.print_text(f"{few} ROC-AUC and average precision.")
+            page.print_text(f"{few} ROC-AUC and average precision.")
 
 
 def _check_test(arguments: argparse.Namespace, n_methods: int) -> None:
@@ -273,14 +278,14 @@ def _check_test(arguments: argparse.Namespace, n_methods: int) -> None:
     if arguments.test in (None, "none"):
         return
     least = 3 if arguments.test == "friedman" else 2
-    if is_split(arguments) or arguments.search or arguments.format != "table" or n_methods < least:
+    if is_split(arguments) or arguments.search or arguments.format not in _console.PAGES or n_methods < least:
         raise ValueError(
-            f"--test {arguments.test} must go with {least} methods, several folds, the table format and no --search."
+            f"--test {arguments.test} must go with {least} methods, several folds, a format of tables and no --search."
             " Hint: run nearlabel compare on the folder of --out."
         )
 
 
-def _show_order(records: Records, test: str | None, *, every: bool) -> None:
+def _show_order(page: _console.Page, records: Records, test: str | None, *, every: bool) -> None:
     """Print which methods are significantly better than others, if there are several, on several folds."""
     n_folds = len({(record["seed"], record["fold"]) for record in records})
     n_methods = len({record["method"] for record in records})
@@ -289,11 +294,12 @@ def _show_order(records: Records, test: str | None, *, every: bool) -> None:
     comparison = nearlabel.comparison.compare(records, test=test)
     heading = f"{comparison.test} over the {n_folds} folds, 5 % level"
     if comparison.order.relations:
-        _comparison.print_order(comparison.order, f"Ranking by significant wins minus losses: {heading}", every=every)
+        title = f"Ranking by significant wins minus losses: {heading}"
+        _comparison.print_order(page, comparison.order, title, every=every)
     else:
-        _console.print_text(f"No method is significantly better than another: {heading}.")
+        page.print_text(f"No method is significantly better than another: {heading}.")
     for note in comparison.notes:
-        _console.print_text(f"Note: {note}")
+        page.print_text(f"Note: {note}")
 
 
 def _with_thresholds(methods: Iterable[str], thresholds: Sequence[str]) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 
 import nearlabel
 from nearlabel.cli import _console, _data, _imports, _matched_data
@@ -17,6 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     _data.add_data_options(parser)
     _data.add_kind_options(parser)
+    parser.add_argument(
+        "--id", metavar="COLUMN", help="column of ids of DATA, which is no feature: ids that occur twice"
+    )
     parser.add_argument(
         "--test-data", metavar="DATA", help="samples to predict; those that are also in DATA are counted"
     )
@@ -36,12 +40,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _console.add_format_option(parser)
 
 
+_FIRST = 3  # ids, and rows, that a finding names
 _COLUMNS = ("severity", "kind", "sentence", "remedy", "evidence")
 
 
 def main(arguments: argparse.Namespace) -> None:
     """Print the findings."""
     _data.check_number("--k", arguments.k)
+    ids = [] if arguments.id is None else _ids(arguments)
+    if arguments.id is not None:
+        arguments = _data.changed(arguments, ignore=(*(arguments.ignore or ()), arguments.id))
     data = _data.open_data(arguments)
     test = _matched_data.open_test_rows(arguments, data)
     scale = arguments.scale or _data.usual_scale(arguments)
@@ -56,8 +64,57 @@ def main(arguments: argparse.Namespace) -> None:
             n_neighbors=arguments.k,
         )
     hidden = _data.mended((scale,), (search,)) | ({"missing_values"} if impute else set())
-    shown = nearlabel.datasets.Examination([finding for finding in found if finding.kind not in hidden], found.notes)
+    own = [*_twice(ids), *(_untagged(data) if _data.has_tags(arguments) else [])]
+    findings = [*own, *(finding for finding in found if finding.kind not in hidden)]
+    shown = nearlabel.datasets.Examination(findings, found.notes)
     _print(data, shown, arguments.format)
+
+
+def _ids(arguments: argparse.Namespace) -> list[str]:
+    """Return the ids of the rows; a blank one is empty."""
+    if _data.column_names(arguments.data) is None:
+        raise ValueError(f"--id must go with a table, got {arguments.data!r}.")
+    cells = _data.read_columns(arguments, {arguments.id: "--id"})[arguments.id]
+    return ["" if cell is None else str(cell) for cell in cells]
+
+
+def _twice(ids: list[str]) -> Iterator[nearlabel.datasets.Finding]:
+    """Yield the finding of ids that several rows have."""
+    rows: dict[str, list[int]] = {}
+    for row, text in enumerate(ids):
+        rows.setdefault(text, []).append(row)
+    twice = {text: of for text, of in rows.items() if text and len(of) > 1}
+    if not twice:
+        return
+    named = [f"{text!r} (rows {', '.join(map(str, of[:_FIRST]))})" for text, of in [*twice.items()][:_FIRST]]
+    shown = ", ".join(named) + (f" and {len(twice) - _FIRST} more" if len(twice) > _FIRST else "")
+    are = "1 id is" if len(twice) == 1 else f"{len(twice):,} ids are"
+    yield nearlabel.datasets.Finding(
+        "duplicate_ids",
+        "warning",
+        f"{are} in several rows, from 0: {shown}.",
+        "Remove rows that are twice: update --replace and forget --ids change all rows of an id.",
+        {"count": len(twice), "ids": shown},
+    )
+
+
+def _untagged(data: nearlabel.datasets.Dataset) -> Iterator[nearlabel.datasets.Finding]:
+    """Yield the finding of rows whose labels are known, and that carry none."""
+    import numpy as np
+
+    sums = np.asarray(data.Y.sum(axis=1)).ravel()
+    rows = np.flatnonzero(sums == 0)  # an unknown label is NaN
+    if not len(rows):
+        return
+    first = ", ".join(map(str, rows[:_FIRST].tolist())) + (f" and {len(rows) - _FIRST:,} more" * (len(rows) > _FIRST))
+    yield nearlabel.datasets.Finding(
+        "rows_without_tags",
+        "note",
+        f"{len(rows):,} {'row has' if len(rows) == 1 else 'rows have'} no tag, from 0: {first}.",
+        "A model learns that no label applies. If they are not labelled yet, leave them out, or name them with"
+        " --unlabelled COLUMN=VALUE.",
+        {"rows": len(rows), "first": first},
+    )
 
 
 def _print(data: nearlabel.datasets.Dataset, found: nearlabel.datasets.Examination, format_: str) -> None:

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     number = _arguments.whole_number(0, "a number of a row, from 0")
     which.add_argument("--row", type=number, metavar="N", help="number of the row, from 0")
     which.add_argument(
-        "--id", type=_column_and_value, metavar="COLUMN=VALUE", help="the row with this value in a column"
+        "--id", type=_column_and_value, metavar="COLUMN=VALUE", help="the row of DATA with this value in a column"
     )
     parser.add_argument(
         "--figure",

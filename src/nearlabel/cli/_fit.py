@@ -179,7 +179,7 @@ _TRIED = ("brknn", "mlknn", "mlmlm")  # to select from; those that support unkno
 _HINT = "Hint: --method mlknn."
 
 
-def main(arguments: argparse.Namespace) -> None:
+def main(arguments: argparse.Namespace) -> int:
     """Select a model or use the named one, evaluate it on held-out samples, fit it to all samples, and save it."""
     _training.check_file(arguments.file, force=arguments.force)
     plan = _choice(arguments) if arguments.method == AUTO else _named(arguments)
@@ -198,7 +198,7 @@ def main(arguments: argparse.Namespace) -> None:
         tried = _tried(arguments, plan, data, ranks if splits else None)
         shown = _model.without_kept(arguments)
         _understood.print_plan(shown, whole, tried, n_fitted=data.X.shape[0], test=test)
-        return
+        return 0
     data, harm = _without_harm(arguments, data, column, ranks)
     without_copies = test is None and _matched_data.has_copies(data)
     if isinstance(plan, nearlabel.experiments.NeighborsChoice):
@@ -218,14 +218,12 @@ def main(arguments: argparse.Namespace) -> None:
     kept = _training.KeptModel.of(
         best,
         data,
-        arguments.file,
+        arguments,
         scores=scores,
         measured=measured if scores else "",
         model=chosen.model,
         test=test,
         keep=keep,
-        id_column=arguments.id,
-        labels_column=_data.tag_columns(arguments),
         calibration=calibration,
         ranks=ranks if splits else None,
     )
@@ -233,6 +231,7 @@ def main(arguments: argparse.Namespace) -> None:
     for line in (later, missing, harm, _left_out(chosen.left_out, arguments, is_stopped=is_stopped)):
         if line:
             _console.print_text(line)
+    return _training.exit_code(is_stopped, chosen.n_candidates, len(set(chosen.left_out)), arguments.file)
 
 
 def _tried(arguments: argparse.Namespace, plan: Plan, data: Dataset, order: Any) -> dict[str, Any]:

@@ -55,7 +55,8 @@ def main(arguments: argparse.Namespace) -> None:
             trusted=arguments.trusted,
             expected=before,
         )
-    _model.print_changes(card, before, arguments.model)
+    n_gone = (before.data.rows or 0) - (card.data.rows or 0)
+    _model.print_changes(card, before, arguments.model, f"{n_gone} forgotten")
     if "text" in _data.kinds_of_model(opened.model):
         _console.print_notes(["Words of the removed texts stay in the model until you fit it again."])
 

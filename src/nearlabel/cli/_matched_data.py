@@ -339,10 +339,10 @@ def are_told(metrics: Iterable[str]) -> bool:
     return not _console.is_quiet() and any(metric.endswith(ending) for metric in metrics)
 
 
-def print_share(problem: nearlabel.experiments.Problem, how: str) -> None:
+def print_share(problem: nearlabel.experiments.Problem, how: str, *, page: _console.Page = _console.SCREEN) -> None:
     """Print the share of rows that are copies, and how the metrics without copies were computed."""
     share = 100 * nearlabel.experiments.share_of_copies(problem)
-    _console.print_text(f"{share:.1f} % of the rows are copies of others. Without copies: {how}.")
+    page.print_text(f"{share:.1f} % of the rows are copies of others. Without copies: {how}.")
 
 
 def split_copies(

@@ -364,21 +364,23 @@ def open_updatable(arguments: argparse.Namespace) -> OpenModel:
     if nearlabel.models.way_to_update(opened.model) == nearlabel.models.refits.NO:
         options = _card.fit_options(opened.card)
         alone = "; --updatable alone selects a model that can be updated" if options else ""
+        is_whole = not {*options.split()}.isdisjoint(_card.OTHER_OPTIONS)  # earlier versions have those of the method
+        others = "" if is_whole else ", with the options that describe DATA"
         raise ValueError(
             f"MODEL must contain its rows to be updated, got {opened.card.method}: other rows make it stale. Hint:"
-            f" nearlabel fit ALL_ROWS {options or '--updatable'} --out {arguments.model} --force, with the options that"
-            f" describe DATA{alone}."
+            f" nearlabel fit ALL_ROWS {options or '--updatable'} --out {arguments.model} --force{others}{alone}."
         )
     return opened
 
 
-def print_changes(card: nearlabel.persistence.ModelCard, before: nearlabel.persistence.ModelCard, file: str) -> None:
-    """Print the numbers of rows and labels before and after, and the changes since the fit."""
+def print_changes(
+    card: nearlabel.persistence.ModelCard, before: nearlabel.persistence.ModelCard, file: str, this_run: str
+) -> None:
+    """Print what this run did, in words, the numbers of rows and labels before and after, and all since the fit."""
     now, then = card.data, before.data
     sizes = [(what, f"{_number(getattr(then, what))} -> {_number(getattr(now, what))}") for what in ("rows", "labels")]
-    _console.print_table(
-        f"Changed: {card.method}", ("property", "value"), [*sizes, *_card.changes_in_words(card)], left=2
-    )
+    rows = [("this run", this_run), *sizes, *_card.changes_in_words(card)]
+    _console.print_table(f"Changed: {card.method}", ("property", "value"), rows, left=2)
     if card.changes is not None and (card.changes.thresholds_stale or card.changes.n_neighbors_stale):
         what = "power" if card.changes.power_stale else "k"
         _console.print_notes([f"Thresholds and {what} tuned on all rows are stale. Hint: --retune tunes them again."])

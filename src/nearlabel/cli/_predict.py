@@ -60,7 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"file of the predictions ({', '.join(_SUFFIXES)}, or by --format), overwritten if it exists;"
         " default: CSV to stdout",
     )
-    parser.add_argument("--id", metavar="COLUMN", help="column of DATA to write instead of row numbers")
+    parser.add_argument(
+        "--id", metavar="COLUMN", help="column of DATA to write instead of row numbers, whatever ids MODEL has"
+    )
     parser.add_argument(
         "--show",
         type=_arguments.columns,
@@ -145,6 +147,7 @@ def _check_tasks(arguments: argparse.Namespace) -> None:
 
 _SEPARATOR = ";"
 _STEPS = 1000  # of the progress bar
+_FIRST_COLUMNS = 5  # that a line on the file names
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -179,11 +182,20 @@ def main(arguments: argparse.Namespace) -> None:
             if truth is not None:
                 judged.append(answer)
     _console.print_notes([*told.notes(), *outside.notes()])
+    if arguments.file is not None and not _console.is_quiet():
+        columns = "" if tasks is not None else f", {_named(list(layout.kinds))}"
+        _console.print_notes([f"{arguments.file}: {told.n_rows:,} {'row' if told.n_rows == 1 else 'rows'}{columns}."])
     if truth is not None:
         answered = ~np.concatenate([answer.abstained for answer in judged])
         labels = np.vstack([as_dense(answer.labels) for answer in judged])[answered]
         scores = np.vstack([answer.scores for answer in judged if answer.scores is not None])[answered]
         _comparison.print_scored(arguments, metrics, truth[answered], labels, scores, model)
+
+
+def _named(columns: Sequence[str]) -> str:
+    """Return the number of columns and the names of the first."""
+    more = f" and {len(columns) - _FIRST_COLUMNS} more" if len(columns) > _FIRST_COLUMNS else ""
+    return f"{len(columns):,} columns ({', '.join(columns[:_FIRST_COLUMNS])}{more})"
 
 
 class _Answer(NamedTuple):
@@ -202,11 +214,11 @@ class _Told:
     def __init__(self, guarantee: str, control: nearlabel.thresholds.RiskControl | None) -> None:
         self._guarantee, self._control = guarantee, control
         self._top_scores: list[Any] = []
-        self._n_abstained = self._n_rows = 0
+        self._n_abstained = self.n_rows = 0
 
     def see(self, answer: _Answer) -> None:
         """Count some rows and store their highest scores."""
-        self._n_rows += len(answer.abstained)
+        self.n_rows += len(answer.abstained)
         self._n_abstained += int(answer.abstained.sum())
         if self._control is not None and answer.raw_scores is not None:
             self._top_scores.append(answer.raw_scores.max(axis=1))
@@ -215,13 +227,13 @@ class _Told:
         """Yield a line for each."""
         import numpy as np
 
-        if self._control is not None and self._n_rows:
+        if self._control is not None and self.n_rows:
             yield f"guarantee: {self._guarantee}"
             yield _model.shift_in_words(
                 nearlabel.thresholds.score_shift(self._control.top_scores_, np.concatenate(self._top_scores))
             )
         if self._n_abstained:
-            yield f"abstained from {self._n_abstained} of {self._n_rows} rows, which are unlike the training data."
+            yield f"abstained from {self._n_abstained} of {self.n_rows} rows, which are unlike the training data."
 
 
 def _method_of_scores(model: Any, control: nearlabel.thresholds.RiskControl | None) -> str:

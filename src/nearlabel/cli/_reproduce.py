@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import nearlabel
-from nearlabel.cli import _comparison, _console, _imports
+from nearlabel.cli import _arguments, _comparison, _console, _imports
 from nearlabel.utils.names import PAPERS
 
 SUMMARY = "reproduce the tables of a paper"
@@ -42,14 +42,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             help="meaning of a name in your own .toml file, such as mine=./mine.py:Mine, which runs its code;"
             " repeatable",
         )
-    parser.add_argument("--out", type=Path, help="folder for records and figures; the same command resumes")
+    parser.add_argument(
+        "--out", type=_arguments.folder, help="folder for records and figures; the same command resumes"
+    )
     parser.add_argument(
         "--quick",
         action="store_true",
         help="less than two minutes: fewer folds, data sets or methods; the first line lists what is left out",
     )
     parser.add_argument("--jobs", type=int, default=1, help="number of processes; default: 1")
-    parser.add_argument("--format", choices=_console.PAGE_FORMATS, default="table", help="default: table")
+    _console.add_format_option(parser, _console.PAGE_FORMATS)
 
 
 def _named_object(text: str) -> tuple[str, str]:
@@ -72,21 +74,19 @@ _OF_RANKINGS = ("mean_rank", "statistic", "p_value", "n_pairs")
 
 def main(arguments: argparse.Namespace) -> None:
     """Reproduce the tables, rankings and figures asked for, or all of them."""
-    with _console.progress_bar("folds") as progress:
-        paper = nearlabel.papers.Paper(
-            arguments.paper,
-            methods={name: _imports.method(what) for name, what in arguments.method},
-            metrics={name: _imports.metric(what) for name, what in arguments.metric},
-            out=arguments.out,
-            n_workers=arguments.jobs,
-            progress=progress,
-            quick=arguments.quick,
-        )
-        tables, rankings, numbers = _wanted(arguments, paper)
-        files = _figure_files(arguments, paper, numbers) if arguments.out or arguments.figure else []
-        parts: list[Part] = [paper.reproduce_table(number) for number in tables]
-        parts += [paper.reproduce_ranking(number) for number in rankings]
-        figures = [paper.reproduce_figure(number) for number in numbers]
+    paper = nearlabel.papers.Paper(
+        arguments.paper,
+        methods={name: _imports.method(what) for name, what in arguments.method},
+        metrics={name: _imports.metric(what) for name, what in arguments.metric},
+        out=arguments.out,
+        n_workers=arguments.jobs,
+        quick=arguments.quick,
+    )
+    tables, rankings, numbers = _wanted(arguments, paper)
+    files = _figure_files(arguments, paper, numbers) if arguments.out or arguments.figure else []
+    parts: list[Part] = [paper.reproduce_table(number) for number in tables]
+    parts += [paper.reproduce_ranking(number) for number in rankings]
+    figures = [paper.reproduce_figure(number) for number in numbers]
     for figure, file in zip(figures, files, strict=False):
         _display(figure).write(file, title="\n".join(textwrap.wrap(figure.title, _TITLE_WIDTH)))
     _print(paper, [*parts, *figures], arguments.format, quick=arguments.quick)
@@ -124,7 +124,7 @@ def _print(paper: nearlabel.papers.Paper, parts: Sequence[Part], format_: str, *
         rows = [row for part in parts for row in part.rows()]
         _console.print_csv([{column: _csv_cell(row.get(column)) for column in _columns()} for row in rows])
     else:
-        page = _console.MARKDOWN if format_ == "markdown" else _console.SCREEN
+        page = _console.PAGES[format_]
         if page is _console.MARKDOWN:
             print_origin(page, paper, sys.argv[1:])
         if paper.left_out and quick:

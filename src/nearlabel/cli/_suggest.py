@@ -57,7 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --for labels: random seed of --strategy random, and of the sample from a pool of more than 4,000"
         " rows; default: 0",
     )
-    parser.add_argument("--id", metavar="COLUMN", help="column of DATA to print instead of row numbers")
+    parser.add_argument(
+        "--id", metavar="COLUMN", help="column of DATA to print instead of row numbers, whatever ids MODEL has"
+    )
     _console.add_format_option(parser)
     parser.set_defaults(check=_check)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import nearlabel
-from nearlabel.cli import _card, _console, _data, _matched_data, _model
+from nearlabel.cli import _arguments, _card, _console, _data, _matched_data, _model
 from nearlabel.utils.messages import stopping_if
 
 _LARGE, _SMALL = 2, 5e6  # times the size of the data, bytes
@@ -56,6 +56,17 @@ def stoppable() -> Iterator[Callable[[], bool]]:
             signal.signal(signal.SIGINT, usual)
 
 
+def exit_code(is_stopped: bool, n_tried: int, n_left: int, file: Path | None) -> int:
+    """Return the exit code, by which scripts see that Ctrl-C ended a choice; then note how much of it was tried."""
+    if not is_stopped:
+        return 0
+    others = f"{n_left} {'method was' if n_left == 1 else 'methods were'} not, or not on all rows"
+    models = f"{n_tried:,} {'model was' if n_tried == 1 else 'models were'} tried"
+    saved = "" if file is None else f" The best of them is saved in {file}."
+    _console.print_notes([f"interrupted: {models}, {others}.{saved}"])
+    return _console.INTERRUPTED
+
+
 def is_mixture(candidate: nearlabel.experiments.Candidate) -> bool:
     """Return whether a candidate is a mixture of several."""
     return hasattr(candidate, "parts")
@@ -69,6 +80,25 @@ def fit_options(candidate: nearlabel.experiments.Candidate) -> str:
     values = candidate.method, candidate.n_neighbors, candidate.scale, search, candidate.impute
     words = zip(_card.FIT_OPTIONS, values, strict=True)
     return " ".join(f"{option} {shlex.quote(str(value))}" for option, value in words if value is not None)
+
+
+def _options_of(arguments: argparse.Namespace, candidate: nearlabel.experiments.Candidate) -> str:
+    """Return the options of ``nearlabel fit`` that make a model again: of the candidate, and others as they were given.
+
+    Under a guarantee the candidate has other thresholds, so its options are as given, too. None for a mixture that was
+    tuned.
+    """
+    if is_mixture(candidate) and arguments.command != "fit":
+        return ""
+    given = vars(arguments) | {"out_of_range": None if arguments.out_of_range == "clip" else arguments.out_of_range}
+    names, own = _card.OTHER_OPTIONS, fit_options(candidate)
+    if given.get("guarantee") is not None:
+        names, own = (*_card.FIT_OPTIONS, *names), ""
+        given["guarantee"] = "=".join(map(str, given["guarantee"]))
+    named = {option: given.get(option.removeprefix("--").replace("-", "_")) for option in names}
+    known = {option: value for option, value in named.items() if isinstance(value, str | int | float | tuple)}
+    words = [word for option, value in known.items() for word in (option, _arguments.as_text(value))]
+    return " ".join(filter(None, [own, shlex.join(words)]))
 
 
 def check_updatable(name: str, method: Any) -> None:
@@ -187,17 +217,15 @@ class KeptModel(NamedTuple):
         cls,
         candidate: nearlabel.experiments.Candidate,
         data: nearlabel.datasets.Dataset,
-        file: Path,
+        arguments: argparse.Namespace,
         *,
         scores: Mapping[str, float],
         measured: str = "",
         test: nearlabel.datasets.Dataset | None = None,
         keep: Mapping[str, Sequence[Any]],
-        id_column: str | None = None,
         calibration: _model.Calibration | None = None,
         model: Any = None,
         ranks: Any = None,
-        labels_column: Sequence[str] = (),
     ) -> Self:
         """Fit a model to all rows, and write it with its card; scores on test data take the place of others.
 
@@ -217,16 +245,16 @@ class KeptModel(NamedTuple):
                 measured = f"test data {test.name}, {test.X.shape[0]} rows"
             nearlabel.persistence.save_model(
                 model,
-                file,
+                arguments.file,
                 data=data,
                 scores=scores,
                 measured=measured,
                 keep=keep,
-                id_column=id_column,
-                fit_options="" if calibration is not None else fit_options(candidate),
-                labels_column=labels_column,
+                id_column=arguments.id,
+                fit_options=_options_of(arguments, candidate),
+                labels_column=_data.tag_columns(arguments),
             )
-        return cls(candidate, model, data, file, scores, measured, tuple(keep), test)
+        return cls(candidate, model, data, arguments.file, scores, measured, tuple(keep), test)
 
     def print(self, *, choice: str = "") -> None:
         """Print the model; `choice` describes its selection."""

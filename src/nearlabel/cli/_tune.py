@@ -160,7 +160,7 @@ _SAMPLE_ROWS = 2_000  # on which every line is tried first, of three times as ma
 _LEAST_SECONDS = 0.1
 
 
-def main(arguments: argparse.Namespace) -> None:
+def main(arguments: argparse.Namespace) -> int:
     """Evaluate all models, save the best, print the scores."""
     start = time.monotonic()
     _data.check_output(arguments.state, "--state")
@@ -177,21 +177,19 @@ def main(arguments: argparse.Namespace) -> None:
         tuning.check(data, state=arguments.state)
         tried, shown = _understood.tried_by(tuning), _model.without_kept(arguments)
         _understood.print_plan(shown, data, tried, n_fitted=data.X.shape[0], test=test)
-        return
-    tuned = _tuned(tuning, data, arguments, start)
+        return 0
+    tuned, is_stopped = _tuned(tuning, data, arguments, start)
     verdict = verdict_of(tuned)
     kept = None  # or in its file before anything is printed, since a reader of the table may close it early
     if arguments.file is not None:
         kept = _training.KeptModel.of(
             tuned.best,
             data,
-            arguments.file,
+            arguments,
             scores=tuned.scores,
             measured=tuned.measured,
             test=test,
             keep=keep,
-            id_column=arguments.id,
-            labels_column=_data.tag_columns(arguments),
         )
     if arguments.format == "json":
         _console.print_json(_plain(tuned, verdict))
@@ -200,6 +198,7 @@ def main(arguments: argparse.Namespace) -> None:
     else:
         _print(tuned, data, verdict)
         _print_model(kept, tuned, data, arguments)
+    return _training.exit_code(is_stopped, len(tuned.trials), sum(of.is_late for of in tuned.left_out), arguments.file)
 
 
 def _tuning(arguments: argparse.Namespace) -> nearlabel.experiments.Tuning:
@@ -230,12 +229,14 @@ def _tuning(arguments: argparse.Namespace) -> nearlabel.experiments.Tuning:
     )
 
 
-def _tuned(tuning: nearlabel.experiments.Tuning, data: Dataset, arguments: argparse.Namespace, start: float) -> Tuned:
-    """Try what there is time for since `start`."""
+def _tuned(
+    tuning: nearlabel.experiments.Tuning, data: Dataset, arguments: argparse.Namespace, start: float
+) -> tuple[Tuned, bool]:
+    """Try what there is time for since `start`; return the results, and whether Ctrl-C ended it."""
     left = arguments.time_limit - (time.monotonic() - start)
     tuning = replace(tuning, without_copies=_matched_data.has_copies(data), time_limit=max(left, _LEAST_SECONDS))
-    with _console.progress_bar(f"models of {data.name}") as progress, _training.stoppable():
-        return tuning.run(data, progress=progress, state=arguments.state)
+    with _console.progress_bar(f"models of {data.name}") as progress, _training.stoppable() as is_stopped:
+        return tuning.run(data, progress=progress, state=arguments.state), is_stopped()
 
 
 def _with_thresholds(methods: Iterable[str], thresholds: Sequence[str]) -> tuple[str, ...]:

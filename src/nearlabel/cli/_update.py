@@ -60,8 +60,11 @@ def main(arguments: argparse.Namespace) -> None:
         raise ValueError("--skip-existing, --replace and --force must go with DATA.")
     with _console.progress_bar("model"):
         opened = _model.open_updatable(arguments)
-    card = _added(arguments, opened) if arguments.data is not None else _retuned(arguments)
-    _model.print_changes(card, opened.card, arguments.model)
+    if arguments.data is None:
+        card, this_run = _retuned(arguments), "tuned again"
+    else:
+        card, this_run = _added(arguments, opened)
+    _model.print_changes(card, opened.card, arguments.model, this_run)
 
 
 def _retuned(arguments: argparse.Namespace) -> nearlabel.persistence.ModelCard:
@@ -69,14 +72,15 @@ def _retuned(arguments: argparse.Namespace) -> nearlabel.persistence.ModelCard:
         return nearlabel.persistence.update_model(arguments.model, retune=True, trusted=arguments.trusted)
 
 
-def _added(arguments: argparse.Namespace, opened: _model.OpenModel) -> nearlabel.persistence.ModelCard:
-    """Add the samples of DATA to the model in its file."""
+def _added(arguments: argparse.Namespace, opened: _model.OpenModel) -> tuple[nearlabel.persistence.ModelCard, str]:
+    """Add the samples of DATA to the model in its file; return the new card, and what was done in words."""
     data, label_names = opened.matching.open_with_new_labels(arguments)
     keep = _model.kept_in(arguments, opened.card.kept) or {}
     missing = [name for name in opened.card.kept if name not in keep]
     blank = "which the model saves: it is blank for the added samples."
     _console.print_notes([f"DATA has no column {name!r}, {blank}" for name in missing])
     _console.print_notes(_of_ids(opened.card, keep))
+    saved = nearlabel.persistence.read_kept(arguments.model) if arguments.replace else {}
     with _console.progress_bar(f"rows of {data.name}"), _model.asking(opened, arguments.data, data.X, first=0):
         notes = _of_steps_that_stay(opened, data.X)
         card = nearlabel.persistence.update_model(
@@ -91,10 +95,18 @@ def _added(arguments: argparse.Namespace, opened: _model.OpenModel) -> nearlabel
             expected=opened.card,
         )
     _console.print_notes(notes)
-    n_skipped = data.X.shape[0] - ((card.data.rows or 0) - (opened.card.data.rows or 0))
-    if arguments.skip_existing and n_skipped:
-        _console.print_notes([f"{n_skipped:,} of {data.X.shape[0]:,} rows of DATA are in the model, and were skipped."])
-    return card
+    n_known = data.X.shape[0] - ((card.data.rows or 0) - (opened.card.data.rows or 0))  # skipped, or replaced
+    n_new = data.X.shape[0] - n_known
+    if not arguments.replace:
+        return card, f"{n_new} new, {n_known} skipped" if arguments.skip_existing else f"{n_new} new"
+    column = opened.card.id_column
+    return card, f"{n_new + _n_more(keep.get(column, ()), saved.get(column, ()))} new, {n_known} replaced"
+
+
+def _n_more(ids: Sequence[str], known: Sequence[str]) -> int:
+    """Return by how many the replaced rows are more than those that take their place: an id may be in several."""
+    shared = {text for text in ids if text}.intersection(known)
+    return sum(text in shared for text in known) - len(shared)
 
 
 def _existing(arguments: argparse.Namespace) -> str:

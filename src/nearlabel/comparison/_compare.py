@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -68,7 +68,7 @@ class Comparison:
         of_metric = self.order.by_metric()
         shown = self.metrics[:_SHOWN_METRICS]
         rows = [
-            (method, score, *(of_metric.get(metric, {}).get(method, 0) for metric in shown))
+            (method, score, *(of_metric[metric][method] for metric in shown))
             for method, score in self.order.scores.items()
         ]
         more = f"... and {len(self.metrics) - len(shown)} more metrics" if len(shown) < len(self.metrics) else ""
@@ -155,11 +155,9 @@ def compare(
     # Pairwise tests count only if Friedman's test is significant.
     rejected = {(of.dataset, of.metric) for of in friedman if of.rejects(alpha)}
     seen = [pair for pair in tests if not friedman or (pair.dataset, pair.metric) in rejected]
-    names = tables[0].methods
-    return Comparison(
-        test, over, alpha, names, tuple(dict.fromkeys(table.metric for table in tables)), tests, friedman,
-        order_methods(seen, names, alpha), (*notes, *of_tests),
-    )  # fmt: skip
+    names, of_tables = tables[0].methods, tuple(dict.fromkeys(table.metric for table in tables))
+    order = replace(order_methods(seen, names, alpha), metrics=of_tables)
+    return Comparison(test, over, alpha, names, of_tables, tests, friedman, order, (*notes, *of_tests))
 
 
 def _friedman_tests(
@@ -224,14 +222,17 @@ class Order:
         The partial orders.
     scores : dict of str to int
         For each method, best first, its wins minus its losses over all relations.
+    metrics : tuple of str, default=()
+        The metrics of the tests, also those without a relation.
     """
 
     relations: tuple[Relation, ...]
     scores: dict[str, int]
+    metrics: tuple[str, ...] = ()
 
     def by_metric(self) -> dict[str, dict[str, int]]:
         """Return each method's wins minus losses for each metric."""
-        scores: dict[str, dict[str, int]] = {}
+        scores = {metric: dict.fromkeys(self.scores, 0) for metric in self.metrics}
         for relation in self.relations:
             of_metric = scores.setdefault(relation.metric, dict.fromkeys(self.scores, 0))
             of_metric[relation.better] += 1
@@ -271,12 +272,14 @@ def order_methods(tests: Iterable[_significance.PairedTest], methods: Sequence[s
     >>> order_methods([test], ["b", "a"]).scores
     {'a': 1, 'b': -1}
     """
+    tests = tuple(tests)
     relations = tuple(relation for test in tests if (relation := relation_of(test, alpha)) is not None)
     scores = dict.fromkeys(methods, 0)
     for relation in relations:
         scores[relation.better] += 1
         scores[relation.worse] -= 1
-    return Order(relations, dict(sorted(scores.items(), key=lambda item: -item[1])))
+    metrics = tuple(dict.fromkeys(test.metric for test in tests))
+    return Order(relations, dict(sorted(scores.items(), key=lambda item: -item[1])), metrics)
 
 
 # Compare the predictions of two methods for single samples; the tests compare means.

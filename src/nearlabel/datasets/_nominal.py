@@ -25,6 +25,7 @@ Nominal = Literal["overlap", "codes"]
 _Cells: TypeAlias = tuple[IntArray, IntArray, FloatArray]  # their rows, columns and values, each (n_cells,)
 
 _NOMINAL = ("overlap", "codes")
+AGAIN = " (again)"  # ends the name of the second column of a value
 _TRUE = frozenset({"1", "1.0", "yes", "y", "true", "t"})
 _FALSE = frozenset({"0", "0.0", "-1", "no", "n", "false", "f"})
 _SPARSE_BELOW = 0.01  # share of stored cells in dense rows with many categories: an identifier must not fill the memory
@@ -252,7 +253,7 @@ def _column_names(attribute: Attribute, kind: str) -> tuple[str, ...]:
     if kind != "category":
         return (attribute.name,)
     names = tuple(f"{attribute.name}={value}" for value in attribute.values or ())
-    return (*names, *(f"{name} (again)" for name in names))
+    return (*names, *(f"{name}{AGAIN}" for name in names))
 
 
 # Rows as they come from a file, split into features and labels at once.

@@ -27,7 +27,7 @@ from nearlabel.datasets._table_file import (
     shortened,
 )
 from nearlabel.utils.containers import date_of
-from nearlabel.utils.messages import ParameterError
+from nearlabel.utils.messages import ParameterError, first_of
 from nearlabel.utils.types import AnyArray, FloatArray, IntArray
 
 FeatureKind: TypeAlias = Literal["number", "category", "text", "date"]
@@ -238,7 +238,7 @@ def _options(batch: Batch, names: Sequence[str], tags: Sequence[str]) -> dict[st
 
     So tag2 is one next to tag1: a column of tags as a feature would give the answer away.
     """
-    options = {name: proposed_option(batch.columns[name]) for name in names}
+    options = {name: proposed_option(batch.columns[name], name) for name in names}
     texts = [batch.columns[tag] for tag in tags if kind_of(batch.columns[tag].type) == "text"]
     of_tags = {cell for array in texts for cell in _encoded(array)[0] if isinstance(cell, str)}
     stems = {_stem(tag) for tag in tags} - {*tags}
@@ -295,15 +295,14 @@ def _part(table: TableFile, column: str, places: list[int], elements: list[int],
 
 def missing_features(path: Path, missing: Sequence[str], hint: str) -> ValueError:
     """Return the error for features that a file lacks."""
-    others = f" and {len(missing) - 1} others" if len(missing) > 1 else ""
-    return ValueError(f"{path} must have a column for every feature, got none for {missing[0]!r}{others}.{hint}")
+    return ValueError(f"{path} must have a column for every feature, got none for {first_of(missing, 5)}.{hint}")
 
 
 def not_features(problem: str, columns: Mapping[str, str | None], tags: Sequence[str] = ()) -> ParameterError:
     """Return the error for columns without numbers.
 
     The hint proposes to leave them out, or the option for each column, if `columns` names one for it: columns of tags
-    next to `tags`.
+    next to `tags`. The first column of ids is that of the option of a command for ids.
     """
     if max(map(len, columns)) > _LONGEST_NAME:  # as an option it would be repeated in full
         return ParameterError("{problem}", {}, {"problem": problem[:_LONGEST_PROBLEM]})
@@ -311,14 +310,18 @@ def not_features(problem: str, columns: Mapping[str, str | None], tags: Sequence
     for column, option in columns.items():
         if option is not None:
             proposed.setdefault(option, list(tags) if option == "labels_column" else []).append(column)
-    read_by = "".join(f"{{{option}}}, " for option in sorted(proposed) if option != "ignore")
-    if read_by and "ignore" in proposed:
-        left_out = "and {ignore} leaves out columns with another text in each row"
-    else:
+    ids, *others = proposed.pop("ignore", [""])
+    hints = [f"{{{option}}}" for option in sorted(proposed)]
+    if ids:
+        hints += ["and {row_names} for a column that names rows"[0 if hints else 4 :]]
+    if ids and others:
+        hints += ["{ignore} for others"]
+    elif not ids:
         it = "it" if len(columns) == 1 else "them"
-        left_out = f"or leave {it} out: {{ignore}}" if read_by else f"{{ignore}} leaves {it} out"
-    parameters = {"ignore": list(columns), **(proposed if read_by else {})}
-    return ParameterError(f"{{problem}} Hint: {read_by}{left_out}.", parameters, {"problem": problem})
+        others = list(columns)
+        hints += [f"or leave {it} out: {{ignore}}" if hints else f"{{ignore}} leaves {it} out"]
+    parameters = {**proposed, "row_names": [ids], "ignore": others}
+    return ParameterError(f"{{problem}} Hint: {', '.join(hints)}.", parameters, {"problem": problem})
 
 
 # Cells of tables as categories, texts and dates, and the probable kind of a column without numbers.
@@ -328,6 +331,7 @@ _PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_40
 _FIRST_DAY, _LAST_DAY = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))
 _MOST_CATEGORIES = 50  # a column of more distinct values is hardly one of categories
 _LEAST_IDENTIFIERS = 20  # fewer texts may well differ in each row
+_NEARLY_ALL = 0.95  # of the rows of a table in which a few rows are twice
 _SAMPLED_TEXTS = 1000
 # The kinds of cells in a file that can be read as each kind of feature.
 _FROM: dict[FeatureKind, tuple[Kind, ...]] = {
@@ -425,11 +429,11 @@ def kinds_of_options(**options: Iterable[str]) -> dict[str, FeatureKind]:
     return kinds
 
 
-def proposed_option(array: Any) -> str | None:
+def proposed_option(array: Any, name: str = "") -> str | None:
     """Return the option of `read_table` for a column, by some of its cells; None if most are numbers.
 
-    Few distinct values, most of them more than once, are categories. Single words that are in no other row identify
-    rows.
+    Few distinct values, most of them more than once, are categories. Single words that are in hardly any other row
+    identify rows: "ignore". If the name ends in id, few rows are enough.
     """
     if kind_of(array.type) != "text" or array.null_count == len(array):
         return None
@@ -440,7 +444,8 @@ def proposed_option(array: Any) -> str | None:
     is_number = np.array([*map(_is_number, values), True], dtype=bool)
     if 2 * np.count_nonzero(is_number[present]) >= len(present):
         return None
-    if _LEAST_IDENTIFIERS <= len(present) == len(values) and not have_words(values):
+    is_enough = len(present) >= _LEAST_IDENTIFIERS or (len(present) > 1 and name.casefold().endswith("id"))
+    if is_enough and len(values) >= _NEARLY_ALL * len(present) and not have_words(values):
         return "ignore"
     return "categorical" if are_few(len(values), len(present)) else "text"
 

@@ -27,6 +27,7 @@ from nearlabel.datasets._table import POINT, open_table
 from nearlabel.datasets._table_file import TableFile, did_you_mean, require_columns
 from nearlabel.files.untrusted import arrow_errors_named, damage_named, open_npz
 from nearlabel.utils.containers import objects_of
+from nearlabel.utils.messages import first_of
 from nearlabel.utils.types import CSR, AnyArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import BLOCK_BYTES, check_flag, check_integer
 
@@ -419,7 +420,8 @@ class _SvmlightRows(RowSource):
         are_first = isinstance(names, NumberedNames)  # the first columns, of which there may be a billion
         # svmlight can write indices of nine digits at most
         if unknown := [] if are_first else [name for name in names if not re.fullmatch("[0-9]{1,9}", name)]:
-            raise ValueError(f"{path} must have features that are named by their indices, got none for {unknown[0]!r}.")
+            got = f"none for {first_of(unknown, 5)}"
+            raise ValueError(f"{path} must have features that are named by their indices, got {got}.")
         if id_column is not None:
             raise ValueError(f"id_column must be None for {path}, got {id_column!r}: a svmlight file has no columns.")
         self._path, self._limit, self._width = path, limit, len(names)

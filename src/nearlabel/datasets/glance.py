@@ -12,13 +12,12 @@ from scipy import sparse
 
 from nearlabel.datasets._dataset import Dataset, count_missing
 from nearlabel.datasets._label_options import is_among
-from nearlabel.datasets._nominal import attribute_of
+from nearlabel.datasets._nominal import AGAIN, attribute_of
 from nearlabel.datasets._numbered_names import counts_of
 from nearlabel.datasets._table import open_table
 from nearlabel.datasets._written_tags import is_written
 from nearlabel.utils.types import Matrix
 
-_AGAIN = " (again)"  # ends the name of the second column of a category of ARFF
 _CELLS, _COLUMNS = 1000, 20  # of a table that are looked at
 
 
@@ -108,7 +107,7 @@ def _is_told(name: str, kind: str, cell: float, missing: set[str]) -> bool:
     if kind != "category":
         return True
     if cell == cell:
-        return cell != 0 and not name.endswith(_AGAIN)
+        return cell != 0 and not name.endswith(AGAIN)
     is_first = attribute_of(name) not in missing
     missing.add(attribute_of(name))
     return is_first

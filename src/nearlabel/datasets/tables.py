@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import compress, islice
@@ -16,6 +18,7 @@ from nearlabel.datasets._arff_parts import read_rows
 from nearlabel.datasets._changed_table import check_same_format, copy_with_labels
 from nearlabel.datasets._dataset import Dataset, check_as_frame, check_unweighted
 from nearlabel.datasets._excel_file import read_sheets, reading_sheet
+from nearlabel.datasets._fetch import catalogue
 from nearlabel.datasets._json_file import decoded
 from nearlabel.datasets._label_columns import TagColumns, needing_no_tag
 from nearlabel.datasets._label_options import SEPARATOR, LabelOptions, guess_separator, is_among, some_cells
@@ -111,6 +114,7 @@ def load_dataset(
     """
     check_as_frame(as_frame)
     path = Path(path)
+    _check_is_no_name(path)
     format_ = format_of(path)
     check_arff(path, format_, nominal)
     if format_ in TABLES:
@@ -122,6 +126,15 @@ def load_dataset(
             raise ValueError(f"{name} must go with {A_TABLE}, got {path}. Hint: {_LABELS_OF[format_]}.")
     data = _load(path, format_, nominal, unknown, max_unpacked_bytes, kinds)
     return data.with_frames() if as_frame else data
+
+
+def _check_is_no_name(path: Path) -> None:
+    """Raise FileNotFoundError, with a hint, if nothing is at a path that is the name of a data set of the catalogue."""
+    name = path.name.partition(".")[0]
+    if name in catalogue() and not path.exists():
+        error = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+        error.add_note(f"Hint: fetch_dataset({name!r}) gets the data set of the catalogue.")
+        raise error
 
 
 def _load(
@@ -143,7 +156,8 @@ def _required_labels(header: Header) -> Sequence[int]:
     if not labels:
         raise ValueError(
             f"{header.path} must declare which attributes are labels, in an XML file next to it or by -C in the"
-            f" relation's name, got neither (relation {header.relation!r}).{near_xml(header)}"
+            f" relation's name, got neither (relation {header.relation!r})."
+            f"{near_xml(header) or ' Hint: copy its XML file there, or in Python read_mulan(file, xml_path).'}"
         )
     return labels
 

@@ -98,7 +98,7 @@ def _sum_of(record: Mapping[str, Any]) -> str:
 
 # Findings of a check of files: damage, files without permission, unchecked parts, and leftovers of killed processes.
 
-Severity: TypeAlias = Literal["damage", "unreadable", "unchecked", "leftover"]
+Severity: TypeAlias = Literal["damage", "unreadable", "unchecked", "leftover", "note"]
 
 
 class Finding(NamedTuple):
@@ -108,9 +108,9 @@ class Finding(NamedTuple):
     ----------
     path : pathlib.Path
         The file or folder.
-    severity : {"damage", "unreadable", "unchecked", "leftover"}
-        Whether it is damaged, cannot be read for lack of permission, could not be checked for another reason, or is a
-        leftover of a killed process.
+    severity : {"damage", "unreadable", "unchecked", "leftover", "note"}
+        Whether it is damaged, cannot be read for lack of permission, could not be checked for another reason, is a
+        leftover of a killed process, or is sound and contains changes of a model.
     message : str
         Description of the problem, with the line or the bytes.
     """

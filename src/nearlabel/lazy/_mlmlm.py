@@ -29,8 +29,8 @@ from nearlabel.neighbors.exact.all_pairs import AllDistances, equal_rows, takes_
 from nearlabel.solvers.feature_scaling import FeatureScaling
 from nearlabel.utils.messages import require_room
 from nearlabel.utils.naming import registered
-from nearlabel.utils.tables import labelset_columns
-from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
+from nearlabel.utils.tables import labelset_columns, with_carriers
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import (
     as_dense,
     check_choice,
@@ -50,10 +50,7 @@ _MOST_CELLS = 2**23  # of the predicted distances that select the power
 _RIDGE_QUANTILE, _LEAST_RIDGE = 0.001, 1e-10  # the latter of the mean of the diagonal
 _MOST_SHOWN = 10  # label sets in an explanation
 _N_NEIGHBORS_FOR_NOVELTY = 10
-_RULE = (
-    "score = sum of the shares of the label sets with the label; share: in proportion to rows / predicted^power;"
-    " chosen: score > threshold"
-)
+_SCORES = "score = sum of the shares of the label sets with the label; share: in proportion to rows / predicted^power"
 
 
 @registered("method", "mlmlm")
@@ -430,18 +427,19 @@ class MLMLM(WithProbabilities):
             chosen = as_dense(cut(scores, self.threshold_, strict=True) if other is None else other(scores)) == 1
             novelty = share_nearer(self._to_landmarks(rows).min(axis=1), np.sort(self._usual))
             for query in range(len(scores)):
-                account = self._account(rows[[query]], candidates.of_query(query), scores[query])
+                account = self._account(rows[[query]], candidates.of_query(query), scores[query], chosen[query])
                 if other is not None:
-                    account = account._replace(rule=f"chosen: {other.words}", threshold=other.thresholds)
+                    account = account._replace(rule=f"{_SCORES}; chosen: {other.words}", threshold=other.thresholds)
                 new = (float(novelty[query]), "") if len(self._usual) > 1 else (None, "all training samples are equal.")
                 yield make_explanation(self, account, np.arange(len(chosen[query])), chosen[query], new)
 
-    def _account(self, query: Matrix, candidates: Candidates, scores: FloatArray) -> Account:
-        """Return the account of one query: the label sets of largest weight first, each with its nearest row."""
+    def _account(self, query: Matrix, candidates: Candidates, scores: FloatArray, chosen: BoolArray) -> Account:
+        """Return the account of one query: label sets of largest weight, the best with each predicted label, rows."""
         weights, distances = candidates.weights(self.power_)[0], self._distances.between(query, self._rows)[0]
         order = np.lexsort((distances, self._labelset_of))
         nearest = order[np.unique(self._labelset_of[order], return_index=True)[1]]
-        shown = np.lexsort((nearest, -weights))[:_MOST_SHOWN]
+        best = np.lexsort((nearest, -weights))
+        shown = best[with_carriers(as_dense(self.labelsets_[:, np.flatnonzero(chosen)])[best] == 1, _MOST_SHOWN)]
         neighbors = {
             "row": nearest[shown],
             "distance": distances[nearest[shown]],
@@ -451,7 +449,7 @@ class MLMLM(WithProbabilities):
             **labelset_columns(self.labelsets_[shown], self.label_names_),
         }
         return Account(
-            rule=_RULE,
+            rule=f"{_SCORES}; chosen: score > threshold",
             columns={"score": scores},
             shown=("score", "threshold"),
             settings={"power": self.power_, "n_labelsets": len(self._frequency)},

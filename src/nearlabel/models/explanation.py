@@ -15,8 +15,8 @@ from nearlabel.utils.validation import check_choice
 
 _TABLES = ("labels", "neighbors", "labelsets", "terms")
 _SHARES = (
-    "score", "threshold", "share", "prior", "likelihood", "likelihood_without", "model_weight", "model_score",
-    "neighbors_score",
+    "score", "raw_score", "threshold", "share", "prior", "likelihood", "likelihood_without", "model_weight",
+    "model_score", "neighbors_score",
 )  # fmt: skip
 _MOST_NEIGHBORS = 10  # shown
 _LEAST_SHARE = 0.005
@@ -43,7 +43,8 @@ class Explanation:
         One row per neighbour, nearest first: `row` (number in the training data), `distance`, `labels` (column numbers
         of its labels, ascending), `names` (names of its labels), and columns of the method. For `NLDD`: the best
         training sample of each of the ten best label sets, and of the label sets that would flip a label. For `MLMLM`:
-        the nearest training sample of each of the ten label sets with the largest weights.
+        the nearest training sample of each of the ten label sets with the largest weights, and of the best one with
+        each predicted label.
     settings : mapping
         Other numbers that the scores depend on: `n_labels`, `n_neighbors`, `smoothing` and so on.
     novelty : float or None
@@ -72,7 +73,7 @@ class Explanation:
     that is not predicted and the loss for one that is.
 
     If a classifier with thresholds maps scores to probabilities, `score`, `score_at` and `threshold` are mapped, and
-    `raw_score` and `raw_threshold` are the method's own.
+    `raw_score` and `raw_threshold` are the method's own: the other columns determine `raw_score`.
 
     The tables of `NeighborInterpolation` have the columns of its neighbours' method, and also `model_weight`,
     `model_score` and `neighbors_score`, from which the `score` is computed.
@@ -215,10 +216,8 @@ class Explanation:
         """Yield the parts of the tables that are shown: neighbours, label sets if there are any, labels."""
         chosen = self.labels["chosen"]
         extra = [name for name in self.neighbors if name not in tables.OF_LABELSETS]
-        many, besides = self._that_count()
-        yield tables.grid(
-            self.neighbors, [*extra, "names"], "neighbours", at_most=many, besides=besides, shares=_SHARES
-        )
+        rows, besides = self._that_count()
+        yield tables.grid(self.neighbors, [*extra, "names"], "neighbours", shown=rows, besides=besides, shares=_SHARES)
         if self.labelsets:
             of = [name for name in self.labelsets if name not in tables.OF_LABELSETS]
             yield tables.grid(self.labelsets, [*of, "names"], "label sets", at_most=5, shares=_SHARES)
@@ -230,23 +229,38 @@ class Explanation:
         """Return the rows of `labels` with predicted ones first, then by score."""
         return np.lexsort((self.labels["label"], -self.labels["score"], ~self.labels["chosen"]))
 
-    def _that_count(self) -> tuple[int, str]:
-        """Return how many neighbours to show, and what the others share.
+    def _that_count(self) -> tuple[IntArray, str]:
+        """Return which neighbours to show, and what the others share.
 
-        Label sets (`MLMLM`) and weighted neighbours are shown as far as two digits of their shares are not 0.
+        Label sets (`MLMLM`) and weighted neighbours are shown as far as two digits of their shares are not 0, and all
+        as far as each predicted label has its nearest carrier.
         """
+        shares, n_all, others = np.zeros(0), len(self.neighbors["row"]), "neighbours"
+        many = _MOST_NEIGHBORS
         if {"share", "rows"} <= self.neighbors.keys():
-            shares, n_others, others = self.neighbors["share"], self.settings["n_labelsets"], "label sets"
+            shares, n_all, others = self.neighbors["share"], self.settings["n_labelsets"], "label sets"
         elif "weight" in self.neighbors and self.settings.get("total_weight"):
-            shares, others = self.neighbors["weight"] / self.settings["total_weight"], "neighbours"
-            n_others = len(shares)
-        else:
-            return _MOST_NEIGHBORS, ""
-        many = min(_MOST_NEIGHBORS, 1 + int(np.flatnonzero(shares >= _LEAST_SHARE).max(initial=0)))
-        rest = max(1e-9, 1.0 - float(shares[:many].sum()))  # of some, however few
-        if many == n_others:
-            return many, ""
-        return many, f"... and {n_others - many} more {others}, which share {tables.share_in_words(rest)}"
+            shares = self.neighbors["weight"] / self.settings["total_weight"]
+        if len(shares):
+            many = min(many, 1 + int(np.flatnonzero(shares >= _LEAST_SHARE).max(initial=0)))
+        carry = tables.carriers(self.neighbors["labels"].tolist(), self._leading())
+        rows = tables.with_carriers(carry, many)
+        n_left = n_all - len(rows)
+        if not n_left:
+            return rows, ""
+        besides = f"... and {n_left} more {others if n_left > 1 else others.removesuffix('s')}"
+        if len(shares):
+            besides += f", which share {tables.share_in_words(max(1e-9, 1.0 - float(shares[rows].sum())))}"  # of some
+        n_hidden = int(np.delete(carry, rows, axis=0).any(axis=1).sum()) if n_all == len(carry) else 0
+        count = "" if n_left == 1 else f"{n_hidden} "
+        return rows, besides + (f", {count}with a predicted label" if n_hidden else "")
+
+    def _leading(self) -> list[int]:
+        """Return the predicted labels of highest score, as many as a text has."""
+        chosen = self.labels["chosen"]
+        order = np.argsort(-self.labels["score"][chosen], kind="stable")[: tables.MOST_LABELS]
+        leading: list[int] = self.labels["label"][chosen][order].tolist()
+        return leading
 
 
 def sentences(method: str, predicted: Sequence[Any], novelty: float | None, novelty_reason: str) -> list[str]:

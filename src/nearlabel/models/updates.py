@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.models.unwrapped import arriving, narrow_range
 from nearlabel.utils.containers import check_row_names, checked_container, is_frame, is_missing, require_dense
+from nearlabel.utils.messages import first_of
 from nearlabel.utils.one_step import same_state
 from nearlabel.utils.tags import tag_matrix
 from nearlabel.utils.targets import LabelContainer, PartialLabels, Target, check_partial_target, remember_target
@@ -383,7 +384,7 @@ class Labelled(NamedTuple):
         there = set(new.names.tolist())
         missing = [name for name in known.tolist() if name not in there]
         if missing:
-            raise ValueError(f"y must have a column for each label of fit, got none for {missing[0]!r}.")
+            raise ValueError(f"y must have a column for each label of fit, got none for {first_of(missing, 5)}.")
         names = _union(known, new.names)
         return names, _places(new.names, names)
 

@@ -6,6 +6,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from nearlabel.metrics import CATALOGUE
 from nearlabel.papers import _printed_table
 from nearlabel.papers._paper_file import NOT_OF_THE_PLAN, PROTOCOLS, check_runs_no_code, load_named, read_paper
 from nearlabel.papers._printed_order import Ranking, ReproducedOrder, reproduce_order, reproduce_ranking
+from nearlabel.utils.progress import progress_bar
 from nearlabel.utils.validation import check_choice
 
 Loader = Callable[..., Dataset]
@@ -75,7 +77,7 @@ class Paper:
     n_workers : int, default=1
         Number of processes.
     progress : callable, default=None
-        As for `run`.
+        As for `run`. None: a bar for each experiment.
     quick : bool, default=False
         Run fewer folds, data sets and methods where the paper's file defines this; the notes and `left_out` list the
         omissions.
@@ -255,9 +257,10 @@ class Paper:
             plan = _plan_of(facts, self._objects)
             look = "-quick" if self._instead(experiment) else ""
             out = None if self._out is None else self._out / f"{self.name}-{experiment}{look}"
-            self._records[experiment] = run(
-                plan, self._problems(facts), out=out, n_workers=self._n_workers, progress=self._progress
-            )
+            problems = self._problems(facts)
+            shown = progress_bar(f"folds of {experiment}") if self._progress is None else nullcontext(self._progress)
+            with shown as tell:
+                self._records[experiment] = run(plan, problems, out=out, n_workers=self._n_workers, progress=tell)
         return self._records[experiment]
 
     def _problems(self, facts: Mapping[str, Any]) -> dict[str, Problem]:

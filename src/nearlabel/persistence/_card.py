@@ -64,7 +64,7 @@ class ModelCard:
     id_column : str, default=""
         The one of `kept` whose values identify the samples, one sample each; empty if there is none.
     fit_options : str, default=""
-        The options of ``nearlabel fit`` that fit such a model to other data; empty for a model made in Python.
+        The options of ``nearlabel fit`` that make such a model again; empty for a model made in Python.
     labels_column : tuple of str, default=()
         The columns of the table whose tags are the labels, as ``--labels-column`` names them; empty if unknown.
     journal : int, default=0

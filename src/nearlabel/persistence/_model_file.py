@@ -92,7 +92,7 @@ def save_model(
         Name of the column in `keep` whose values identify the samples: `update_model` refuses samples whose ids the
         file has. None: the column named id, if there is one.
     fit_options : str, default=""
-        For the card: the options of ``nearlabel fit`` that fit such a model to other data.
+        For the card: the options of ``nearlabel fit`` that make such a model again.
     labels_column : sequence of str, default=()
         For the card: the columns of the table whose tags are the labels, where ``nearlabel update`` looks for them.
     compress : bool, default=False

@@ -20,11 +20,10 @@ from scipy import sparse
 from nearlabel.models.out_of_sample import rows_of
 from nearlabel.models.updates import Labelled
 from nearlabel.utils.containers import as_array, columns_of, is_frame, without_mask
-from nearlabel.utils.messages import ParameterError
+from nearlabel.utils.messages import ParameterError, first_of
 from nearlabel.utils.types import IntArray, MatrixLike
 
 EXISTING = RAISE, SKIP, REPLACE, ADD = "raise", "skip", "replace", "add"
-_SHOWN = 3  # ids in a message
 _FEW = 4  # ids, for which known ones need not all be compared
 _MOST_BATCHES = 1000  # that a file has: the last ones
 # Settings in messages, as both Python and the command line (`cli._console`) name them.
@@ -209,11 +208,6 @@ def _number_or_text(text: str) -> str:
     text = text.strip()
     number = text.removesuffix(".0")
     return (number.lstrip("0") or "0") if number.isascii() and number.isdecimal() else text
-
-
-def first_of(ids: Sequence[str]) -> str:
-    """Return the first ids."""
-    return ", ".join(map(repr, ids[:_SHOWN])) + (f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else "")
 
 
 def _some_rows(values: MatrixLike, rows: IntArray) -> MatrixLike:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,6 +15,23 @@ def has_changes(path: Path) -> bool:
     """Return whether a service has acknowledged changes that are not in the file yet."""
     journal = journal_of(path)
     return journal.exists() and journal.read_bytes().count(b"\n") > 1
+
+
+def n_unwritten(path: Path, n_written: int) -> int:
+    """Return how many changes of its journal a model's file lacks that has the first `n_written`.
+
+    Raises
+    ------
+    ValueError
+        If a line of the journal is damaged. A last line that is not whole was never acknowledged.
+    """
+    journal = journal_of(path)
+    lines = journal.read_bytes().split(b"\n")[:-1]
+    parts = [line.partition(b" ") for line in lines]
+    damaged = [number for number, (sums, _, text) in enumerate(parts, 1) if sums != b"%08x" % zlib.crc32(text)]
+    if damaged or not lines:
+        raise ValueError(f"{journal} must be what a service wrote, got other bytes in line {[*damaged, 1][0]}")
+    return max(0, int(json.loads(parts[0][2])["base"]) + len(lines) - 1 - n_written)
 
 
 def check_journal(path: Path) -> None:

@@ -28,12 +28,11 @@ from nearlabel.persistence._new_samples import (
     NewSamples,
     batches_without,
     check_written_alike,
-    first_of,
 )
 from nearlabel.persistence._service_files import check_journal, forget_corrections
 from nearlabel.utils.characters import check_whole
 from nearlabel.utils.containers import checked_container, checked_samples
-from nearlabel.utils.messages import ParameterWarning
+from nearlabel.utils.messages import ParameterWarning, first_of
 from nearlabel.utils.types import IntArray, MatrixLike
 from nearlabel.utils.validation import check_choice, check_row_numbers
 
@@ -109,10 +108,12 @@ class OpenFile(NamedTuple):
         ids, names = self.kept.get(self.card.id_column, ()), _label_names(self.model, self.card.data.label_names, None)
         rows = [row for row, text in enumerate(ids) if text == sample_id]
         if len(rows) != 1:
-            raise ValueError(f"id must be that of one sample of the model, got {sample_id!r}, of {len(rows)}.")
+            have = f"{len(rows)} samples have" if rows else "no sample has"
+            hint = "" if self.card.id_column else " Hint: nearlabel fit --id names the column of ids."
+            raise ValueError(f"id must be that of one sample of the model, got {sample_id!r}, which {have}.{hint}")
         unknown = [name for name in cells if name not in names]
         if unknown:
-            raise ValueError(f"labels must be labels of the model, got {unknown[0]!r}.")
+            raise ValueError(f"labels must be labels of the model, got {first_of(unknown, 5)}.")
         places = {names.index(name): applies for name, applies in cells.items()}
         model = relabel(updates.copy_to_update(self.model), rows[0], places)
         same = NewSamples(None, None, {name: [texts[rows[0]]] for name, texts in self.kept.items()}, 1)

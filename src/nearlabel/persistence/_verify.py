@@ -23,10 +23,11 @@ from nearlabel.files.store import damaged_blocks, open_store, remove_from_store
 from nearlabel.files.untrusted import check_regular
 from nearlabel.persistence._archive import checked_schema, opened_archive, read_batches
 from nearlabel.persistence._model_file import read_card, read_kept
+from nearlabel.persistence._service_files import journal_of, n_unwritten
 
 __all__ = ["Checked", "Finding", "Verification", "verify"]
 
-_MODEL = ".skops"
+_MODEL, _JOURNAL = ".skops", ".journal"
 
 
 class Checked(NamedTuple):
@@ -56,7 +57,8 @@ class Verification:
     checked : tuple of Checked
         Checked files and folders, sorted by name.
     findings : tuple of Finding
-        Damage, files that cannot be read, parts that could not be checked, and leftovers of killed processes.
+        Damage, files that cannot be read, parts that could not be checked, leftovers of killed processes, and notes on
+        journals of services: whether they contain changes that the model's file lacks.
     n_others : int
         Number of files of other kinds, which are not checked.
     """
@@ -167,6 +169,8 @@ def _parts_of_folder(folder: Path) -> Iterator[_Part]:
             yield _Part(path, "other")
         elif path.is_dir():
             yield from _parts_of_folder(path)
+        elif path.suffix == _JOURNAL and path.with_suffix("").is_file():
+            continue  # is checked with its model
         elif not (is_run(folder) and path.name in FILES):
             yield _Part(path, _kind_of_file(path))
 
@@ -195,8 +199,11 @@ def _check(part: _Part, sweep: bool) -> Iterator[Finding]:
         yield from check_store(part.path, sweep=sweep)
     elif part.kind == "run":
         yield from check_run(part.path)
+    elif part.kind == "data":
+        yield from _check_file(part.path, read_whole)
     else:
-        yield from _check_file(part.path, check_model_file if part.kind == "model" else read_whole)
+        damage = list(_check_file(part.path, check_model_file))
+        yield from damage or _check_journal(part.path)
 
 
 def _check_file(path: Path, read: Callable[[Path], None]) -> Iterator[Finding]:
@@ -206,6 +213,23 @@ def _check_file(path: Path, read: Callable[[Path], None]) -> Iterator[Finding]:
         yield Finding(path, "unchecked", str(error))
     except (ValueError, OSError) as error:
         yield finding_of(path, error)
+
+
+def _check_journal(model: Path) -> Iterator[Finding]:
+    """Yield what the journal next to a sound model contains, if there is one."""
+    journal = journal_of(model)
+    if not journal.exists():
+        return
+    try:
+        n_changes = n_unwritten(model, read_card(model).journal)
+    except (ValueError, OSError) as error:
+        yield finding_of(journal, error)
+        return
+    held = (
+        f"{n_changes} {'change' if n_changes == 1 else 'changes'} that {model.name} lacks" if n_changes else "no change"
+    )
+    way = ": nearlabel serve writes them when it ends" if n_changes else f" that {model.name} lacks"
+    yield Finding(journal, "note", f"contains {held}{way}")
 
 
 def _leftover(path: Path, sweep: bool) -> Finding:

@@ -10,7 +10,7 @@ from nearlabel.models import explain, explains
 from nearlabel.plots import _figure
 from nearlabel.utils.containers import checked_container
 from nearlabel.utils.messages import shortened
-from nearlabel.utils.tables import row_name
+from nearlabel.utils.tables import carriers, row_name, with_carriers
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_integer
 
@@ -106,8 +106,11 @@ class ExplanationDisplay(_figure.DisplayInSeveralAxes):
         return cls(explain(estimator, rows[number : number + 1])[0]).plot(ax)
 
     def _neighbors(self) -> list[Mapping[str, Any]]:
-        neighbors: list[Mapping[str, Any]] = self.explanation["neighbors"][:_MOST_NEIGHBORS]
-        return neighbors
+        """Return the nearest ones, and the nearest with each predicted label."""
+        neighbors = self.explanation["neighbors"]
+        predicted = [one["label"] for one in self._labels() if one["chosen"]]
+        carry = carriers([one["labels"] for one in neighbors], predicted)
+        return [neighbors[row] for row in with_carriers(carry, _MOST_NEIGHBORS)]
 
     def _names(self) -> list[str]:
         """Return the displayed names of the neighbours."""

@@ -70,10 +70,9 @@ class MixtureExplanation(Explanation):
             yield tables.grid(self.neighbors, [*names, "names"], "neighbours", besides=besides, shares=("amount",))
         order = np.lexsort((self.labels["label"], -self.labels["score"], ~self.labels["chosen"]))
         n_chosen = int(self.labels["chosen"].sum())
-        shown = ["name", *self.shown, "score", "threshold", "chosen"]
-        yield tables.grid(
-            self.labels, shown, "labels", order=order, n_first=n_chosen, shares=(*self.shown, "score", "threshold")
-        )
+        scores = [name for name in ("raw_score", "score", "threshold") if name in self.labels]
+        shown, shares = ["name", *self.shown, *scores, "chosen"], (*self.shown, *scores)
+        yield tables.grid(self.labels, shown, "labels", order=order, n_first=n_chosen, shares=shares)
         columns = ["name", "evidence", "amount"]
         yield tables.grid(self.terms, columns, "amounts", at_most=len(self.terms["name"]), shares=("amount",))
 

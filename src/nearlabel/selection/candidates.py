@@ -93,6 +93,9 @@ class Cost(NamedTuple):
     n_bytes: int | None = None
 
 
+IN_TIME = "tried in the time"  # how the reason ends if there was not enough
+
+
 class LeftOut(NamedTuple):
     """A line that was not tried, or not completely.
 
@@ -106,6 +109,11 @@ class LeftOut(NamedTuple):
 
     line: Line
     reason: str
+
+    @property
+    def is_late(self) -> bool:
+        """Whether there was no time for it, or not enough."""
+        return self.reason.endswith(IN_TIME)
 
 
 class Chosen(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
@@ -85,6 +85,18 @@ ESTIMATORS: Mapping[str, Callable[[], Any]] = MappingProxyType(
         "tree": DecisionTreeClassifier,
     }
 )
+
+# What names of other programs are here, by a word in them.
+_METHODS_BY_WORD = {
+    "logistic": ("br:estimator=logistic",),
+    "linear": ("svm", "br:estimator=logistic"),
+    "forest": ("rfpct",),
+    "tree": ("pct", "br:estimator=tree"),
+    "relevance": ("br",),
+    "chain": ("cc", "ecc"),
+    "powerset": ("lp",),
+}
+_ESTIMATORS_BY_WORD = {"linear": ("svm", "logistic")}
 
 
 # Values of the option `weights` with a parameter.
@@ -200,7 +212,8 @@ def from_text(
         return _made(f"{what} {name!r}", known[name], options, _NO_OPTIONS - set(settable), seed, allow_imports)
     found = split_import(text)
     if found is None:
-        raise ValueError(f"{what} must be one of {sorted(known)}, got {name!r}.{hint(name, known)}")
+        others = _METHODS_BY_WORD if known is METHODS else {}
+        raise ValueError(f"{what} must be one of {sorted(known)}, got {name!r}.{hint(name, known, others)}")
     imported, rest = found
     thing = import_object(what, imported, allow_imports=allow_imports)
     no_options = _FROM_THE_PLAN - set(settable)
@@ -224,12 +237,32 @@ def _made(
 
 def read_options(whose: str, known: list[str], options: Iterable[str], *, allow_imports: bool) -> dict[str, Any]:
     """Return the values of ``parameter=value`` by parameter; unknown parameters raise an error."""
+    options = list(options)
+    of_plan = {"k", "n_neighbors"}.difference(known).intersection(option.partition("=")[0] for option in options)
+    if of_plan:
+        raise ValueError(
+            f"{whose} must be without {min(of_plan)} in its options, got {':'.join(options)!r}. Hint: --k, or in Python"
+            " n_neighbors, sets it for all methods."
+        )
+    if "estimator" in known and any(option.startswith("estimator=") for option in options):
+        _check_estimator_has_no_options(whose, known, options)
     given = dict(split_option(whose, known, option) for option in options)
     readers: dict[str, Callable[[str], Any]] = {
         "estimator": partial(_read_estimator, whose, allow_imports=allow_imports),
         "weights": _read_weights,
     }
     return {name: readers.get(name, read_value)(text) for name, text in given.items()}
+
+
+def _check_estimator_has_no_options(whose: str, known: list[str], options: Iterable[str]) -> None:
+    for option in options:
+        parameter, equals, _ = option.partition("=")
+        if equals and parameter not in known:
+            raise ValueError(
+                f"estimator of {whose} must be without options, got {option!r}; those of {whose} are {known}. Hint: the"
+                " method svm has C; or name a function of your own without arguments, estimator=package.module.name; in"
+                " Python BinaryRelevance(LogisticRegression(C=2))."
+            )
 
 
 def _read_weights(text: str) -> Any:
@@ -247,7 +280,8 @@ def _read_estimator(whose: str, text: str, *, allow_imports: bool) -> Any:
     module, _, name = text.rpartition(".")
     if not module:
         known = sorted(ESTIMATORS)
-        raise ValueError(f"estimator of {whose} must be one of {known}, got {text!r}.{hint(text, known)}")
+        near = hint(text, known, _ESTIMATORS_BY_WORD)
+        raise ValueError(f"estimator of {whose} must be one of {known}, got {text!r}.{near}")
     return import_object(f"estimator of {whose}", f"{module}:{name}", allow_imports=allow_imports)()
 
 
@@ -258,10 +292,11 @@ def check_has(name: str, thing: Any, methods: Iterable[str], *, what: str = "an 
             raise TypeError(f"{name} must be {what} with {method}, got {thing!r} of type {type(thing).__name__}.")
 
 
-def hint(name: str, known: Iterable[str]) -> str:
-    """Return a suggestion of the most similar known name, to end a message."""
-    near = difflib.get_close_matches(name.lower(), known, n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+def hint(name: str, known: Iterable[str], by_word: Mapping[str, Sequence[str]] = MappingProxyType({})) -> str:
+    """Return a suggestion of the most similar known name, to end a message; else of those for a word in the name."""
+    near: Sequence[str] = difflib.get_close_matches(name.lower(), known, n=1)
+    near = near or next((found for word, found in by_word.items() if word in name.lower()), ())
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 # Searches: ``exact:metric=cosine``, ``faiss-ivf:n_probe=4``.

@@ -20,6 +20,7 @@ from nearlabel.models.selector import Budget, Criterion
 from nearlabel.selection._grid import LOO, Answer, Fitting, Grid, Samples, drawn, parts_of
 from nearlabel.selection._mixing import MixtureChoice
 from nearlabel.selection.candidates import (
+    IN_TIME,
     Attempt,
     BestOfFamily,
     Candidate,
@@ -90,7 +91,7 @@ class Stages:
             yield Step(left_out=tuple(LeftOut(line, reason) for line, reason in known.items()))
             late = {line for fitting in tried for line in fitting.lines}.difference(order)
             worse = self._worse_half(order)
-            yield _left_out(sorted(late.difference(known), key=str), "not tried in the time")
+            yield _left_out(sorted(late.difference(known), key=str), f"not {IN_TIME}")
             yield _left_out(worse, f"among the worse on {self.sample_rows} of the rows")
             tried = [fitting for fitting in tried if not late.union(worse).issuperset(fitting.lines)]
             tried.sort(key=lambda fitting: min(order.index(line) for line in fitting.lines if line in order))
@@ -469,6 +470,6 @@ def _out_of_time(fittings: Sequence[Fitting], attempt: Attempt) -> dict[Line, st
     for fitting in fittings:
         for line in fitting.lines:
             if line not in attempt.left_out and n_tried[line] < len(fitting.numbers):
-                some = f"{n_tried[line]} of {len(fitting.numbers)} numbers of neighbours were tried in the time"
-                missing[line] = some if n_tried[line] else "not tried in the time"
+                some = f"{n_tried[line]} of {len(fitting.numbers)} numbers of neighbours were {IN_TIME}"
+                missing[line] = some if n_tried[line] else f"not {IN_TIME}"
     return missing

@@ -18,6 +18,11 @@ def _listed(texts: Any) -> Any:
     return [texts] if isinstance(texts, str) else texts
 
 
+def _with_example(**body: Any) -> ConfigDict:
+    """Return the configuration of a request with an example for OpenAPI."""
+    return ConfigDict(json_schema_extra={"examples": [body]})
+
+
 _Texts = Annotated[list[StrictStr] | None, BeforeValidator(_listed, json_schema_input_type=list[str] | str | None)]
 
 _Id = Annotated[StrictStr, Field(min_length=1)]  # samples without an id have a blank one
@@ -34,6 +39,8 @@ class RowsRequest(_Request):
 class PredictRequest(RowsRequest):
     """Rows to predict."""
 
+    model_config = _with_example(rows=[{"text": "I forgot my password"}], top=3)
+
     top: StrictInt | None = Field(None, ge=1, description="scores of the best labels, and not of the predicted ones")
     proba: StrictBool = Field(False, description="scores of all labels")
     explain: StrictBool = Field(False, description="the neighbours and their votes, too")
@@ -42,6 +49,8 @@ class PredictRequest(RowsRequest):
 class UpdateRequest(_Request):
     """Rows with their labels, as `nearlabel update` reads them."""
 
+    model_config = _with_example(rows=[{"id": "T9001", "text": "I forgot my password", "tags": ["login"]}])
+
     rows: list[dict[str, Any]] = Field(min_length=1)
     existing: Literal["raise", "skip", "replace", "add"] = Field("raise", description="what happens to known ids")
 
@@ -49,11 +58,15 @@ class UpdateRequest(_Request):
 class ForgetRequest(_Request):
     """Samples to remove."""
 
+    model_config = _with_example(ids=["T9001"])
+
     ids: list[_Id] = Field(min_length=1)
 
 
 class RelabelRequest(_Request):
     """Labels of a sample of the model to change; its features stay unchanged."""
+
+    model_config = _with_example(id="T9001", labels={"login": True, "billing": False})
 
     id: _Id
     labels: dict[str, StrictBool] = Field(min_length=1, description="whether each applies; the others stay")
@@ -62,12 +75,16 @@ class RelabelRequest(_Request):
 class SuggestRequest(RowsRequest):
     """Rows without labels, of which the best to label next are wanted."""
 
+    model_config = _with_example(rows=[{"text": "I forgot my password"}, {"text": "Wrong invoice"}], n=1)
+
     n: StrictInt = Field(20, ge=1)
     purpose: Literal["labels", "review"] = Field("labels", description="to label next, or predictions to check")
 
 
 class AuditRequest(_Request):
     """Suspects among the training samples."""
+
+    model_config = _with_example(n=20)
 
     n: StrictInt = Field(20, ge=1)
 

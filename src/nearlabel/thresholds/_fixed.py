@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -186,14 +187,20 @@ class WithThresholds(AroundClassifier):
 
 
 def _mapped(explanation: Explanation, score_map: JointMap) -> Explanation:
-    """Return an explanation whose scores and thresholds are mapped; the raw ones get names of their own."""
+    """Return an explanation whose scores and thresholds are mapped; the raw ones get names of their own.
+
+    The columns determine the raw score, which is shown before the score.
+    """
     known = explanation.labels
     mapped = {name: score_map.predict(known[name]) for name in ("score", "score_at") if name in known}
     limits = known["threshold"]
     mapped["threshold"] = np.where(np.isfinite(limits), score_map.predict(limits), limits)
     raw = {f"raw_{name}": known[name] for name in ("score", "threshold")}
-    rule = f"{explanation.rule}; scores are probabilities, mapped from the raw scores of {explanation.method}"
-    return replace(explanation, labels={**known, **mapped, **raw}, rule=rule)
+    scores, chosen, decision = explanation.rule.rpartition("chosen: ")
+    scores = re.sub(r"\bscore\b", "raw_score", scores)
+    rule = f"{scores}score: probability of the raw score, by a rising curve of held-out samples; {chosen}{decision}"
+    shown = [column for name in explanation.shown for column in (["raw_score", name] if name == "score" else [name])]
+    return replace(explanation, labels={**known, **mapped, **raw}, rule=rule, shown=shown)
 
 
 # A classifier with given thresholds.

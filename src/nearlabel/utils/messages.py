@@ -127,7 +127,11 @@ class ParameterWarning(_OfParameters, UserWarning):
     """The same for a warning of a guess, with the parameter that sets another value."""
 
 
+_OF_COMMANDS = {"row_names": "ignore"}  # parameters for which only commands have an option of their own
+
+
 def _in_python(name: str, value: Any) -> str:
+    name = _OF_COMMANDS.get(name, name)
     return name if value is None else f"{name}={value!r}"
 
 
@@ -295,3 +299,14 @@ def shortened(name: object, longest: int) -> str:
     text = " ".join(str(name).split())
     half = longest // 2
     return text if len(text) <= longest else f"{text[: longest - half - 1]}…{text[len(text) - half :]}"
+
+
+def first_of(names: Sequence[object], most: int = 3) -> str:
+    """Return the first names, in quotes, and how many others there are.
+
+    Examples
+    --------
+    >>> first_of(["a", "b", "c", "d"])
+    "'a', 'b', 'c' and 1 more"
+    """
+    return ", ".join(map(repr, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")

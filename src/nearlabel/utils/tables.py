@@ -15,16 +15,16 @@ from nearlabel.utils.characters import escape_markup
 from nearlabel.utils.messages import shortened
 from nearlabel.utils.naming import import_optional
 from nearlabel.utils.tags import names_of_labels
-from nearlabel.utils.types import IntArray, Matrix, Table
+from nearlabel.utils.types import BoolArray, IntArray, Matrix, Table
 
 OF_LABELSETS = ("labels", "names")  # columns of tuples: the indices and the names of labels
-_MOST_NEIGHBORS, _MOST_LABELS, _LEAST_LABELS, _WIDEST = 10, 16, 8, 36
+_MOST_NEIGHBORS, MOST_LABELS, _LEAST_LABELS, _WIDEST = 10, 16, 8, 36
 _LONGEST_LINE = 80  # of a terminal as it opens, and of mail
 _LONGEST_SENTENCE = 200  # of a cell in a notebook
 _MOST_ROWS = 10  # of other tables in a notebook
 _OF_TITLES = "text-align: left; font-weight: bold; padding: 0 0.6em"
 _NARROWEST = 8  # columns of texts become no narrower
-_HEADS = {"name": "label", "names": "labels", "likelihood_without": "without"}
+_HEADS = {"name": "label", "names": "labels", "likelihood_without": "without", "raw_score": "raw"}
 _HEADS_OF_NEIGHBORS = {"row": "neighbour", "names": "labels"}  # tables that may have their own column `name`
 _SIGNED = ("flip", "flip_by_votes")
 SHOWN_SPECIALLY = (*OF_LABELSETS, *_SIGNED, "score", "threshold")  # columns with a reserved meaning
@@ -108,10 +108,10 @@ class Grid(NamedTuple):
     title: str = ""  # of the HTML
 
     def as_text(self) -> list[str]:
-        """Return lines of aligned columns; texts are shortened if the lines would be too long."""
-        widths = self._widths()
+        """Return lines of aligned columns; gaps are narrower and texts shortened if the lines would be too long."""
+        widths, gap = self._layout()
         lines = [
-            "  ".join(
+            gap.join(
                 cell.rjust(w) if r else shortened(cell, w).ljust(w)
                 for cell, w, r in zip(line, widths, self.right, strict=True)
             )
@@ -119,16 +119,18 @@ class Grid(NamedTuple):
         ]
         return [*(line.rstrip() for line in lines), *([self.besides] if self.besides else [])]
 
-    def _widths(self) -> list[int]:
-        """Return the widths of the columns, with less room for the widest texts if lines would be too long."""
+    def _layout(self) -> tuple[list[int], str]:
+        """Return the widths of the columns, with less room for the widest texts if lines would be too long; the gap."""
         widths = [max(map(len, column)) for column in zip(*self.lines, strict=True)]
-        texts = [place for place, right in enumerate(self.right) if not right]
-        while sum(widths) + 2 * (len(widths) - 1) > _LONGEST_LINE:
+        n_gaps, texts = len(widths) - 1, [place for place, right in enumerate(self.right) if not right]
+        least = sum(width if right else min(width, _NARROWEST) for width, right in zip(widths, self.right, strict=True))
+        gap = "  " if least + 2 * n_gaps <= _LONGEST_LINE else " "
+        while sum(widths) + len(gap) * n_gaps > _LONGEST_LINE:
             widest = max(texts, key=widths.__getitem__, default=None)
             if widest is None or widths[widest] <= _NARROWEST:
                 break
             widths[widest] -= 1
-        return widths
+        return widths, gap
 
     def as_html(self) -> str:
         """Return a table element."""
@@ -190,24 +192,43 @@ def grid(
     *,
     order: IntArray | None = None,
     n_first: int = 0,
+    shown: IntArray | None = None,
     at_most: int = _MOST_NEIGHBORS,
     besides: str = "",
     shares: Collection[str] = (),
 ) -> Grid:
-    """Return the first rows of a table in a given order, and the number of other rows, or `besides`.
+    """Return the first rows of a table in a given order, or those `shown`, and the number of other rows, or `besides`.
 
     With an order, the first `n_first` rows are shown as far as they fit, then others up to a minimum. Columns of
     `shares` have two digits (`share_in_words`).
     """
     size = len(next(iter(table.values())))
     if order is not None:
-        at_most = min(max(n_first + 2, _LEAST_LABELS), _MOST_LABELS)
-    rows = np.arange(size)[:at_most] if order is None else order[:at_most]
+        shown = order[: min(max(n_first + 2, _LEAST_LABELS), MOST_LABELS)]
+    rows = np.arange(size)[:at_most] if shown is None else shown
     cells = [[_head(name, title), *(_cell_of(table, name, row, shares) for row in rows)] for name in columns]
     left, hidden = size - len(rows), max(0, n_first - len(rows))
     if left and not besides:
         besides = f"... and {left} more {title}" + (f", {hidden} of them chosen" if hidden else "")
     return Grid(list(zip(*cells, strict=True)), [not _is_text(table[name]) for name in columns], besides)
+
+
+def carriers(labelsets: Sequence[Sequence[int]], labels: Sequence[int]) -> BoolArray:
+    """Return which label sets (n_sets,) contain which of some labels, (n_sets, n_labels)."""
+    carry = np.array([[label in carried for label in labels] for carried in labelsets], dtype=np.bool_)
+    return carry.reshape(len(labelsets), len(labels))
+
+
+def with_carriers(carry: BoolArray, n_first: int) -> IntArray:
+    """Return the first rows, and behind them the first carrier of each label that none of these carries.
+
+    Examples
+    --------
+    >>> with_carriers(carriers([(0,), (), (1,), (1, 2), (2,)], [0, 1]), 1)
+    array([0, 2])
+    """
+    first = carry.argmax(axis=0)[carry.any(axis=0)] if len(carry) else []
+    return np.union1d(np.arange(min(n_first, len(carry))), first).astype(np.intp)
 
 
 def _head(name: str, title: str) -> str:

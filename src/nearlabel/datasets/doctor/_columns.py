@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from scipy.stats import rankdata
 from sklearn.utils.sparsefuncs import min_max_axis
 
 from nearlabel.datasets._dataset import Dataset
+from nearlabel.datasets._nominal import attribute_of
 from nearlabel.datasets.doctor._finding import Finding, counted, listed
 from nearlabel.datasets.doctor._tables import CATEGORY, DATE, IDENTIFIER, TEXT, Other, Table, table_of
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
@@ -113,11 +115,23 @@ def column_findings(table: Table) -> Iterator[Finding]:
     yield from id_finding(found["numbers"], "severe", "number", "the rows")
     yield from id_finding(found["identifiers"], "warning", "contain", "a different whole number in each row")
     yield from date_finding(found["dates"])
+    yield from _coded_findings(table, columns)
     constant = [names[column] for column in np.flatnonzero(columns.constant)]
     yield from _constant([*constant, *(other.name for other in table.others if other.constant)])
     others = np.setdiff1d(np.arange(n_columns), [column for of_kind in named.values() for column in of_kind])
     yield from _ranges(columns, others, n_rows, names)
     yield from _many(round(columns.n_nonzero[~columns.constant].sum() / n_rows), n_rows)
+
+
+def _coded_findings(table: Table, columns: Columns) -> Iterator[Finding]:
+    """Yield the findings of nominal attributes of ARFF whose values distinguish all rows, or most."""
+    occurs = columns.n_nonzero > columns.n_missing
+    n_values = Counter(attribute_of(table.names[at]) for at in table.coded if occurs[at])
+    n_rows, n_distinct = table.X.shape[0], table.n_distinct
+    names = [name for name, n in n_values.items() if n == n_distinct >= LEAST_ROWS]
+    yield from id_finding(names, "severe", "contain", "a different category in each row")
+    many = [(name, n) for name, n in n_values.items() if _are_many(n, n_rows, n_distinct)]
+    yield from _many_categories(many, "Leave them out: --ignore {some}.")
 
 
 def _many(n_used: int, n_rows: int) -> Iterator[Finding]:
@@ -337,7 +351,9 @@ def other_findings(table: Table) -> Iterator[Finding]:
     yield from date_finding([other.name for other in seeming if other.kind == DATE])
     yield from id_finding([other.name for other in identifiers], "severe", "contain", "a different text in each row")
     yield from _undeclared([other for other in seeming if other.is_compared and other not in identifiers])
-    yield from _many_categories([other for other in others if has_many_categories(other, n_distinct)])
+    many = [(other.name, other.n_distinct) for other in others if has_many_categories(other, n_distinct)]
+    remedy = "If they contain several words, compare these: --text {some}. Or leave them out: --ignore {some}."
+    yield from _many_categories(many, remedy)
     yield from _missing([other for other in others if other.kind in (CATEGORY, TEXT)])
 
 
@@ -349,8 +365,11 @@ def identifies(other: Other, n_distinct: int) -> bool:
 
 def has_many_categories(other: Other, n_distinct: int) -> bool:
     """Return whether most rows have a category of their own, without each distinct row having one."""
-    n_rows = len(other.values)
-    return other.kind == CATEGORY and n_rows >= LEAST_ROWS and n_rows / 2 < other.n_distinct < n_distinct
+    return other.kind == CATEGORY and _are_many(other.n_distinct, len(other.values), n_distinct)
+
+
+def _are_many(n_values: int, n_rows: int, n_distinct: int) -> bool:
+    return n_rows >= LEAST_ROWS and n_rows / 2 < n_values < n_distinct
 
 
 def _undeclared(others: Sequence[Other]) -> Iterator[Finding]:
@@ -369,14 +388,13 @@ def _undeclared(others: Sequence[Other]) -> Iterator[Finding]:
     yield Finding("text_columns", "severe", sentence, remedy, {"count": len(names), "columns": listed(names)})
 
 
-def _many_categories(others: Sequence[Other]) -> Iterator[Finding]:
-    if others:
-        some = ",".join(other.name for other in others[:_MOST_NAMED])
-        shown = _by_column((other.name, other.n_distinct) for other in others)
-        columns = counted(len(others), "column", "of categories distinguishes", "of categories distinguish")
+def _many_categories(n_values: Sequence[tuple[str, int]], remedy: str) -> Iterator[Finding]:
+    if n_values:
+        shown = _by_column(n_values)
+        remedy = remedy.format(some=",".join(name for name, _ in n_values[:_MOST_NAMED]))
+        columns = counted(len(n_values), "column", "of categories distinguishes", "of categories distinguish")
         sentence = f"{columns} most rows from all others: {shown}."
-        remedy = f"If they contain several words, compare these: --text {some}. Or leave them out: --ignore {some}."
-        yield Finding("many_categories", "warning", sentence, remedy, {"count": len(others), "columns": shown})
+        yield Finding("many_categories", "warning", sentence, remedy, {"count": len(n_values), "columns": shown})
 
 
 def _missing(others: Sequence[Other]) -> Iterator[Finding]:

@@ -15,6 +15,8 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from nearlabel.datasets._dataset import Dataset
+from nearlabel.datasets._nominal import AGAIN
+from nearlabel.datasets._numbered_names import counts_of
 from nearlabel.datasets._numeric_columns import are_few, have_words
 from nearlabel.datasets.doctor._finding import Finding, counted, percent
 from nearlabel.preprocessing import MixedFeaturesEncoder
@@ -106,12 +108,18 @@ class Table:
     """A dense or canonical CSR matrix of float64 and the names of its columns; other columns apart.
 
     `kinds` are those of all columns in their order; other rows of the same columns are read by them in the same way.
+    `coded` are the columns of the matrix that are each the first of a value of a nominal attribute of ARFF.
     """
 
     def __init__(
-        self, X: Matrix, names: Sequence[str], others: Sequence[Other] = (), kinds: Sequence[str] | None = None
+        self,
+        X: Matrix,
+        names: Sequence[str],
+        others: Sequence[Other] = (),
+        kinds: Sequence[str] | None = None,
+        coded: Sequence[int] = (),
     ) -> None:
-        self.X, self.names, self.others, self.kinds = X, tuple(names), tuple(others), kinds
+        self.X, self.names, self.others, self.kinds, self.coded = X, tuple(names), tuple(others), kinds, coded
 
     @property
     def n_columns(self) -> int:
@@ -204,24 +212,33 @@ def table_of(
         check_exact(what, X)
     if sparse.issparse(X):
         matrix = canonical(sparse.csr_array(X).astype(np.float64, copy=False))
-        return Table(matrix, _checked(matrix.shape, names, what))
+        known = _checked(matrix.shape, names, kinds, what)
+        return Table(matrix, known, coded=_coded(known, kinds))
     if not is_frame(X):
         X = np.asarray(X)
-        known = _checked(X.shape, names, what)
+        known = _checked(X.shape, names, kinds, what)
         if X.dtype.kind in "biuf":
-            return Table(X.astype(np.float64, copy=False), known)
+            return Table(X.astype(np.float64, copy=False), known, coded=_coded(known, kinds))
     else:
-        known = _checked(X.shape, _names_of_frame(X) if names is None else names, what)
-    if kinds is not None and len(kinds) != len(known):
-        raise ValueError(f"feature_kinds must be {len(known)} kinds, one for each column of {what}, got {len(kinds)}.")
+        known = _checked(X.shape, _names_of_frame(X) if names is None else names, kinds, what)
     return _of_columns(columns_of(X), known, kinds, X.shape[0], what)
+
+
+def _coded(names: Sequence[str], kinds: Sequence[str] | None) -> list[int]:
+    """Return the columns of the values of nominal attributes, the first of two of each value."""
+    if kinds is None or CATEGORY not in counts_of(kinds):
+        return []
+    pairs = enumerate(zip(names, kinds, strict=True))
+    return [at for at, (name, kind) in pairs if kind == CATEGORY and "=" in name and not name.endswith(AGAIN)]
 
 
 def _names_of_frame(X: Any) -> list[str]:
     return [str(name) for name in getattr(X, "column_names", getattr(X, "columns", ()))]
 
 
-def _checked(shape: tuple[int, ...], names: Sequence[str] | None, what: str) -> tuple[str, ...]:
+def _checked(
+    shape: tuple[int, ...], names: Sequence[str] | None, kinds: Sequence[str] | None, what: str
+) -> tuple[str, ...]:
     if len(shape) != 2 or 0 in shape:
         raise ValueError(
             f"{what} must be of shape (n_samples, n_features), with a row and a column, got shape {shape}."
@@ -229,6 +246,8 @@ def _checked(shape: tuple[int, ...], names: Sequence[str] | None, what: str) -> 
     names = list(map(str, range(shape[1]))) if names is None else names
     if len(names) != shape[1]:
         raise ValueError(f"feature_names must be {shape[1]} names, one for each column of {what}, got {len(names)}.")
+    if kinds is not None and len(kinds) != shape[1]:
+        raise ValueError(f"feature_kinds must be {shape[1]} kinds, one for each column of {what}, got {len(kinds)}.")
     return tuple(map(str, names))
 
 

@@ -212,13 +212,14 @@ def account_of(classifier: Any, evidence: Evidence, other: OtherRule | None, sco
 
 def _decision(trial: Trial, account: Account, other: OtherRule | None, scores_of_query: Any) -> tuple[Table, str, str]:
     """Return the columns of flips, their meaning in words, and the rule in words."""
-    if other is not None:
-        decided = other.decided_at(trial.evidence.votes.label, scores_of_query, trial.scores_at)
-        return {"flip": least_changes(decided, trial.evidence.n_votes)}, FLIP, f"chosen: {other.words}"
-    flips, change = trial.flips(account)
     uniform = trial.evidence.weights is None
     sums = f"votes / {trial.evidence.votes.total:.6g}" if uniform else "summed weight / total_weight"
-    return flips, change, f"{account.scores or f'score = {sums}'}; chosen: {account.rule}"
+    scores = account.scores or f"score = {sums}"
+    if other is not None:
+        decided = other.decided_at(trial.evidence.votes.label, scores_of_query, trial.scores_at)
+        return {"flip": least_changes(decided, trial.evidence.n_votes)}, FLIP, f"{scores}; chosen: {other.words}"
+    flips, change = trial.flips(account)
+    return flips, change, f"{scores}; chosen: {account.rule}"
 
 
 def _counts_at(classifier: Any, evidence: Evidence) -> FloatArray:

@@ -242,10 +242,19 @@ function savedLine() {
     app.form.id_column ? keyed("u", "Undo", takeBack) : null);
 }
 
+// The nearest rows, and the nearest with each predicted label.
+function shownOf(neighbors, predicted) {
+  const missing = new Set(predicted);
+  return neighbors.filter((one, place) => {
+    const found = one.names.map(String).filter((name) => missing.delete(name));
+    return place < MOST_NEIGHBORS || found.length > 0;
+  });
+}
+
 function neighborsBox() {
   const why = now.found.explanation;
   if (!why) return app.form.explains ? null : note("This method does not explain its predictions by neighbours.");
-  const some = why.neighbors.slice(0, MOST_NEIGHBORS);
+  const some = shownOf(why.neighbors, now.found.labels);
   const total = why.settings.total_weight;
   const shareOf = (one) => typeof one.share === "number" ? one.share
     : typeof one.weight === "number" && total ? one.weight / total : null;
@@ -265,7 +274,7 @@ function neighborsBox() {
   const all = why.neighbors.length, text = app.form.columns.find((column) => column.kind === "text")?.name;
   const hidden = text && !why.kept.includes(text) ? note(`To see the texts here, fit the model with --show ${text}.`) : null;
   return make("div", {}, make("h3", {}, "Why: the nearest rows"), far, table("The nearest rows", heads, rows),
-    note(`${some.length < all ? `The first ${some.length} of ` : ""}${counted(all, "neighbour")}; green labels are predicted.`), hidden);
+    note(`${some.length < all ? `${some.length} of ` : ""}${counted(all, "neighbour")}; green labels are predicted.`), hidden);
 }
 
 // Words and columns: what the scores become without each.
