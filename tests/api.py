@@ -58,7 +58,7 @@ def released() -> tuple[str, dict[str, str]]:
 
 def offered() -> dict[str, str]:
     """Return the signatures of all public names, "" for what cannot be called."""
-    top = {name: getattr(nearlabel, name) for name in nearlabel.__all__}
+    top = {name: getattr(nearlabel, name) for name in dir(nearlabel) if name != "__version__"}
     modules = [name for name, thing in top.items() if inspect.ismodule(thing)]
     found = dict.fromkeys(top, "")
     for module in modules:

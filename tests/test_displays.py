@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from _classifiers import SMALL, default_classifiers
 from nearlabel.audit import audit, review, suggest
 from nearlabel.comparison import compare
-from nearlabel.datasets import Dataset
+from nearlabel.datasets import Dataset, examine
 from nearlabel.experiments import Plan, Tuning, run, summarise
 from nearlabel.lazy import NLDD, BRkNN, MLkNN
 from nearlabel.rivals import BinaryRelevance
@@ -46,7 +46,14 @@ def records():
     return run(Plan(METHODS, (3,), cv=5, metrics=("micro_f1", "hamming_loss")), {data.name: data})
 
 
+def examined():
+    """What is wrong with data whose columns have names that are markup."""
+    named = pd.DataFrame(X, columns=HOSTILE).assign(**{"<script>alert(1)</script>": np.arange(80.0) * 1e6})
+    return examine(named, FRAME, search=False)
+
+
 SHOWN = {
+    "Examination": examined,
     "Dataset": lambda: Dataset(X, Y, HOSTILE, HOSTILE, "<i>toy</i>"),
     "Explanation": lambda: BRkNN(3).fit(X, FRAME).explain(X[:1])[0].with_kept({"<u>": [*HOSTILE] * 26 + ["a", "b"]}),
     "Audit": lambda: audit(BRkNN(3).fit(X, FRAME), scores="model").named([HOSTILE[row % 3] for row in range(80)]),
@@ -97,6 +104,18 @@ def test_the_leaderboard_of_a_choice():
     values = [float(row[-1]) for row in rows]
     assert values == sorted(values, reverse=True)
     assert values[0] == pytest.approx(model.best_score_, abs=1e-4)
+
+
+def test_an_examination_shows_its_findings():
+    """Each with its remedy, the most severe first, and the notes below; if there is none, a sentence says so."""
+    found = examined()
+    document = ET.fromstring(found._repr_html_())
+    (table,) = document.iter("table")
+    head, *rows = [[cell.text for cell in row] for row in table]
+    assert head == ["severity", "kind", "finding", "remedy"]
+    assert [row[:2] for row in rows] == [[one.severity, one.kind] for one in found]
+    assert [paragraph.text for paragraph in document.iter("p")] == [repr(found), *found.notes]
+    assert "<p>Nothing was found.</p>" in found.__class__([])._repr_html_()
 
 
 def test_an_unfitted_choice_is_a_diagram_only():

@@ -11,7 +11,7 @@ import nearlabel
 from nearlabel.cli import build_parser
 
 ROOT = Path(__file__).parents[1]
-MODULES = [name for name in nearlabel.__all__ if inspect.ismodule(getattr(nearlabel, name))]
+MODULES = [name for name in dir(nearlabel) if inspect.ismodule(getattr(nearlabel, name))]
 
 
 def public_objects():

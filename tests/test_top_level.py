@@ -81,6 +81,14 @@ def test_the_import_loads_nothing_else():
     assert len(modules) < 10
 
 
+def test_a_star_needs_no_extra():
+    """It loads all that the library itself can: no name of it needs a library of an extra."""
+    extras = ("fastapi", "uvicorn", "prometheus_client", "matplotlib", "pandas", "polars", "pyarrow")
+    hidden = f"import sys\nsys.modules.update(dict.fromkeys({extras}))"
+    assert "nearlabel.lazy" in loaded("from nearlabel import *\nMLkNN, lazy, plots, datasets", before=hidden)
+    assert "serve" in dir(nearlabel)
+
+
 def test_a_sub_package_is_loaded_when_it_is_used():
     """And no other: statistics of y need no classifiers."""
     modules = loaded("import nearlabel\nnearlabel.labels")

@@ -38,7 +38,7 @@ __version__ = "1.0.0rc1"
 
 _HOME = {name: sub_package for sub_package, names in _OFFERED.items() for name in names}
 
-__all__ = sorted((*_OFFERED, *_HOME))
+__all__ = sorted({*_OFFERED, *_HOME} - {"serve"})  # for `import *`: without what needs further libraries
 
 
 def __getattr__(name: str) -> object:
@@ -52,4 +52,4 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     """List the public names, not the helpers of this file."""
-    return [*__all__, "__version__"]
+    return [*__all__, "serve", "__version__"]

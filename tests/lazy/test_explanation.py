@@ -438,8 +438,11 @@ def test_forms(estimator):
     assert str(pickle.loads(pickle.dumps(one))) == str(one)
     assert repr(one).startswith(f"<Explanation of {type(model).__name__}: ")
     labels = one.to_frame()
-    assert labels["name"].tolist() == names
-    np.testing.assert_array_equal(labels["score"], one.labels["score"])
+    assert [names[label] for label in labels["label"]] == labels["name"].tolist()
+    np.testing.assert_array_equal(labels["score"], one.labels["score"][labels["label"]])
+    places = list(zip(~labels["chosen"], -labels["score"], labels["label"], strict=True))
+    assert places == sorted(places)
+    assert set(labels) == {name for name, column in one.labels.items() if column.ndim == 1}
     assert one.to_frame("terms").shape[0] == len(plain["terms"])
     text = str(one)
     assert text.count("\n") < 40
@@ -452,9 +455,9 @@ def test_frames_keep_whole_numbers():
     """Flips are of type Int64, missing ones are missing."""
     X, Y, queries = make(13)
     (one,) = MLkNN(4).fit(X, Y).explain(queries[:1])
-    flips = one.to_frame()["flip"]
-    assert str(flips.dtype) == "Int64"
-    assert flips.isna().tolist() == [flip is None for flip in one.labels["flip"]]
+    frame = one.to_frame()
+    assert str(frame["flip"].dtype) == "Int64"
+    assert frame["flip"].isna().tolist() == [one.labels["flip"][label] is None for label in frame["label"]]
     with pytest.raises(ValueError, match=r"table must be one of .*'labels'.*, got 'votes'"):
         one.to_frame("votes")
 

@@ -2,8 +2,10 @@
 
 import warnings
 from dataclasses import replace
+from datetime import date
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 
@@ -216,3 +218,37 @@ def test_the_kind_of_columns_that_harms_is_named():
     without = data.with_features(np.arange(5))
     assert harmful_kind(candidate, without, ranks_of(day, len(day)), MICRO) is None
     assert harmful_kind(candidate, data.with_features(np.arange(4)), ranks_of(day, len(day)), MICRO) is None
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        ["2024-01-31", "2023-12-01 10:00", "2024-02-01T08:00"],
+        ["2024-01", "2023", "2024-02"],
+        ["2024-01-01T01:30+02:00", "2023-12-31T23:00Z", "2024-01-01T00:00"],
+        [date(2024, 1, 31), date(2023, 12, 1), date(2024, 2, 1)],
+        np.array(["2024-01-31", "2023-12-01", "2024-02-01"], dtype="datetime64[D]"),
+        pd.Series(pd.to_datetime(["2024-01-31", "2023-12-01", "2024-02-01"])),
+        [10, 9.5, 11],
+    ],
+    ids=["times", "months", "zones", "dates", "numpy", "pandas", "numbers"],
+)
+def test_orders(order):
+    """Numbers and dates; texts are read as dates, not compared letter by letter."""
+    assert ranks_of(order, 3).tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("order", "message"),
+    [
+        (["31.01.2024", "01.02.2024"], r"as text only dates like 2026-01-31, got '31.01.2024' in row 0. Hint: pandas"),
+        (["2024-01-31", "pear"], "got 'pear' in row 1"),
+        (["9", "10"], "got '9' in row 0"),
+        (["2024-01-31", " "], "a value in each row, got 1 without, the first row 1"),
+        ([date(2024, 1, 31), 3], "dates only or numbers only"),
+    ],
+)
+def test_orders_that_are_none(order, message):
+    """As text they would be sorted, and mean something else."""
+    with pytest.raises(ValueError, match=message):
+        ranks_of(order, 2)

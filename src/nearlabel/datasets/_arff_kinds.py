@@ -13,8 +13,9 @@ from nearlabel.datasets._arff_header import Attribute, Header
 from nearlabel.datasets._arff_parts import SparseCells
 from nearlabel.datasets._java_dates import date_reader
 from nearlabel.datasets._nominal import CellRows, is_true, says_yes_or_no
-from nearlabel.datasets._numeric_columns import EXPECTED, Cells, FeatureKind, Kinds, as_text, date_of
+from nearlabel.datasets._numeric_columns import EXPECTED, Cells, FeatureKind, Kinds, as_text
 from nearlabel.datasets._table_file import check_filled, did_you_mean, shortened
+from nearlabel.utils.containers import date_of
 from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.types import AnyArray
 

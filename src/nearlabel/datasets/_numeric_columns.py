@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -26,6 +26,7 @@ from nearlabel.datasets._table_file import (
     pyarrow,
     shortened,
 )
+from nearlabel.utils.containers import date_of
 from nearlabel.utils.messages import ParameterError, first_of
 from nearlabel.utils.types import AnyArray, FloatArray, IntArray
 
@@ -412,14 +413,6 @@ def as_text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def date_of(text: str) -> datetime | float:
-    """Return a date or time in ISO 8601; one with a time zone is moved to UTC."""
-    if not text.strip():
-        return np.nan
-    time = datetime.fromisoformat(text.strip())
-    return time if time.tzinfo is None else time.astimezone(UTC).replace(tzinfo=None)
 
 
 def kinds_of_options(**options: Iterable[str]) -> dict[str, FeatureKind]:

@@ -13,10 +13,12 @@ from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.models.decision import at_least_one, top_labels
 from nearlabel.neighbors.votes import Weights, check_weights
 from nearlabel.utils.naming import registered
+from nearlabel.utils.one_step import all_or_nothing
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike, NeighborSearch
 from nearlabel.utils.validation import check_choice
 
 
+@all_or_nothing
 def fit_weighted(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> Any:
     """Fit the classifier to training samples and their label sets.
 

@@ -179,7 +179,7 @@ class CMLkNN(MLkNN):
         self.similarity_ = self._find_similarity(X, labels)
         of_labelset, most = MEMBERSHIPS[self.membership], 1
         if self.formulas == "printed":
-            warnings.warn(_PRINTED, UserWarning, stacklevel=6)
+            warnings.warn(_PRINTED, UserWarning, stacklevel=8)
             of_labelset, most = support, labels.shape[1]
         self._memberships = Memberships(labels, self.similarity_, of_labelset, most, self._sample_weight)
 
@@ -188,7 +188,7 @@ class CMLkNN(MLkNN):
         if self.similarity is None and self.formulas == "resolved" and self._n_samples >= LEAST_ROWS:
             membership = self._membership_of_lacking()
             if membership > 0.5:
-                warnings.warn(_SATURATED.format(membership), UserWarning, stacklevel=3)
+                warnings.warn(_SATURATED.format(membership), UserWarning, stacklevel=4)
         return self
 
     def _membership_of_lacking(self) -> float:

@@ -16,6 +16,7 @@ from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.neighbors.votes import Weights, check_weights
 from nearlabel.utils.estimators import Shapes
 from nearlabel.utils.naming import registered
+from nearlabel.utils.one_step import all_or_nothing
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch, Table
 from nearlabel.utils.validation import check_positive
 
@@ -133,6 +134,7 @@ class MLkNN(CountingClassifier):
         self.smoothing = smoothing
         self.search = search
 
+    @all_or_nothing
     def fit(self, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the classifier to training samples and their label sets.
 

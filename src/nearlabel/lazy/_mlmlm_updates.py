@@ -17,11 +17,12 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from nearlabel.labels import distinct_labelsets
 from nearlabel.lazy._distance_regression import Equations
-from nearlabel.lazy._updates import appended, labelled, numbers_of, take_over, take_target
+from nearlabel.lazy._updates import appended, labelled, numbers_of, take_target
 from nearlabel.models.updates import Labelled, StaleThresholdsWarning, copy_to_update
 from nearlabel.neighbors.exact.all_pairs import equal_rows, stored_alike
 from nearlabel.utils.containers import check_row_names
 from nearlabel.utils.estimators import refusing_others
+from nearlabel.utils.one_step import all_or_nothing, take_over
 from nearlabel.utils.targets import refusal_of_unknown
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_row_numbers, check_rows, row_names, stacked
@@ -30,6 +31,7 @@ _MOST_CHANGED = 1000  # rows that came or went, before the sums are computed aga
 
 
 @refusing_others
+@all_or_nothing
 def partial_fit(self: Any, X: MatrixLike, y: MatrixLike, classes: ArrayLike | None = None) -> Any:
     """Add training samples.
 

@@ -374,6 +374,6 @@ def _estimate(distances: FloatArray, loss: FloatArray, trials: FloatArray) -> Fl
     warnings.warn(
         f"The binomial regression has no finite solution on {pairs}; {used}.",
         ConvergenceWarning,
-        stacklevel=7,
+        stacklevel=8,
     )
     return fit.coef if fit.converged else _FALLBACK.copy()

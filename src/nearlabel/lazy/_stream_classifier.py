@@ -17,7 +17,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_consistent_length
 
 from nearlabel.lazy._mlknn import MLkNN
-from nearlabel.lazy._streams import KeptRows, Prequential, Watch, f1_of_rows, nearest_learnt
+from nearlabel.lazy._streams import KeptRows, Prequential, Watch, changing_in_one_step, f1_of_rows, nearest_learnt
 from nearlabel.metrics.counts import Comparison
 from nearlabel.models import explain, updates
 from nearlabel.models.explanation import Explanation
@@ -25,6 +25,7 @@ from nearlabel.utils import targets
 from nearlabel.utils.containers import check_row_names
 from nearlabel.utils.estimators import available_if, refusing_others, score
 from nearlabel.utils.frames import FrameOutput, framed
+from nearlabel.utils.one_step import all_or_nothing
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_integer, check_positive, check_row_numbers, check_rows
@@ -163,6 +164,7 @@ class StreamClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, BaseEst
         self.drift_alpha = drift_alpha
 
     @refusing_others
+    @all_or_nothing
     def fit(self, X: MatrixLike, y: MatrixLike) -> Self:
         """Begin a stream with these samples, which are learnt without being predicted.
 
@@ -192,6 +194,7 @@ class StreamClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, BaseEst
         return self
 
     @refusing_others
+    @changing_in_one_step
     def partial_fit(self, X: MatrixLike, y: MatrixLike, classes: ArrayLike | None = None) -> Self:
         """Predict new samples, score the predictions, learn the samples, and remove old ones if there are too many.
 
@@ -227,6 +230,7 @@ class StreamClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, BaseEst
             self._gather(rows, joined)
         return self
 
+    @changing_in_one_step
     def forget(self, rows: ArrayLike) -> Self:
         """Remove samples, for instance all that came before a drift.
 
@@ -386,7 +390,6 @@ class StreamClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, BaseEst
         n_skipped = max(0, n_new - self.max_rows)
         y = joined.container.wrap(truth[n_skipped:])
         updates.partial_fit(self.estimator_, rows[n_skipped:], y, classes=joined.container.classes)
-        # From here on nothing can fail.
         distances = near.mean_distances()
         self._judge(answered, distances)
         if self.forgetting == "least_useful":

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from nearlabel.metrics.counts import Comparison, Counts, fbeta
+from nearlabel.models import copy_to_update
 from nearlabel.models.unwrapped import unwrapped
 from nearlabel.neighbors.votes import Neighbors
+from nearlabel.utils.one_step import on_a_copy
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 
@@ -83,6 +86,17 @@ class Watch:
         if self.last.found:
             self._before = n_recent, recent
         return self.last.found
+
+
+def _to_change(stream: Any) -> Any:
+    """Return a copy of a classifier of a stream, with copies of all that new samples change in place."""
+    other = copy_to_update(stream)
+    for name in {"_losses", "_novelties", "drifts_"} & set(vars(stream)):
+        setattr(other, name, copy(getattr(stream, name)))
+    return other
+
+
+changing_in_one_step = on_a_copy(_to_change)
 
 
 # Facts about the remaining rows: when they came, how near to others, and how useful they have been since.

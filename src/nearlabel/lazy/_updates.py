@@ -24,6 +24,7 @@ from nearlabel.models.updates import Labelled, copy_to_update
 from nearlabel.neighbors import TrainingLists, usual
 from nearlabel.utils.containers import check_row_names, require_dense
 from nearlabel.utils.estimators import refusal_of_weights, without_zero_weights
+from nearlabel.utils.one_step import all_or_nothing, take_over
 from nearlabel.utils.targets import Target, refusal_of_unknown, remember_target
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_row_numbers, check_rows, row_names
@@ -32,6 +33,7 @@ _OF_COUNTS = ("_lists", "_counts", "_training_distances")
 _COUNTED_ANEW = 4  # if the lists of one row in this many changed, all rows are counted again
 
 
+@all_or_nothing
 def partial_fit(
     self: Any,
     X: MatrixLike,
@@ -251,12 +253,6 @@ def _finish(classifier: Any, updated: Any, unknown: Matrix | None, follow: Calla
         if updated._asks_for_training_rows:
             follow()
     return take_over(classifier, updated)
-
-
-def take_over(classifier: Any, updated: Any) -> Any:
-    """Make the state of an updated copy that of the classifier, in one step: another thread may be predicting."""
-    classifier.__dict__ = vars(updated)
-    return classifier
 
 
 def _with_classes(classifier: Any, classes: ArrayLike) -> Any:

@@ -33,6 +33,7 @@ from nearlabel.utils.estimators import (
 )
 from nearlabel.utils.frames import FrameOutput, framed
 from nearlabel.utils.messages import require_room, room_for, sized
+from nearlabel.utils.one_step import all_or_nothing
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import CountedLabels, LabelContainer, check_problem, with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, LabelType, Matrix, MatrixLike
@@ -66,6 +67,7 @@ class MultilabelClassifier(FrameOutput, ClassifierMixin, BaseEstimator, ABC):
     _carried_by_all: IntArray  # for each label, 1 if all training samples have it, else 0
 
     @refusing_others
+    @all_or_nothing
     def fit(self, X: MatrixLike, y: MatrixLike) -> Self:
         """Fit the classifier to training samples and their label sets.
 
@@ -263,6 +265,7 @@ def _column_sums(cells: Matrix) -> IntArray:
 class WeightedClassifier(MultilabelClassifier):
     """A classifier whose `_learn` accepts `sample_weight`, (n_samples,) or None, all above 0."""
 
+    @all_or_nothing
     def fit(self, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from training samples and their label sets.
 
@@ -303,6 +306,7 @@ class MetaClassifier(MultilabelClassifier):
     # The base estimator requests weights by `set_fit_request`.
     __metadata_request__fit: ClassVar[dict[str, str]] = {"sample_weight": UNUSED}
 
+    @all_or_nothing
     def fit(self, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
         """Fit clones of the base estimator to training samples and transformed label sets.
 

@@ -188,7 +188,9 @@ class Explanation:
         Returns
         -------
         pandas.DataFrame
-            One row per label, neighbour, label set or term. Integers that may be missing are of type Int64.
+            One row per label, neighbour, label set or term. Labels are in the order in which they are printed:
+            predicted ones first, then by score. The many numbers of `score_at` are in `labels` only. Integers that may
+            be missing are of type Int64.
 
         Raises
         ------
@@ -198,7 +200,9 @@ class Explanation:
             If there is no such table.
         """
         check_choice("table", table, _TABLES)
-        return tables.frame_of(getattr(self, table))
+        columns: Table = getattr(self, table)
+        rows = self._label_order() if table == "labels" else slice(None)
+        return tables.frame_of({name: column[rows] for name, column in columns.items() if column.ndim == 1})
 
     def __repr__(self) -> str:
         labels = "label" if len(self.predicted) == 1 else "labels"
@@ -223,9 +227,13 @@ class Explanation:
         if self.labelsets:
             of = [name for name in self.labelsets if name not in tables.OF_LABELSETS]
             yield tables.grid(self.labelsets, [*of, "names"], "label sets", at_most=5, shares=_SHARES)
-        order = np.lexsort((self.labels["label"], -self.labels["score"], ~chosen))
+        order = self._label_order()
         columns = ["name", *self.shown, "chosen"]
         yield tables.grid(self.labels, columns, "labels", order=order, n_first=int(chosen.sum()), shares=_SHARES)
+
+    def _label_order(self) -> IntArray:
+        """Return the rows of `labels` with predicted ones first, then by score."""
+        return np.lexsort((self.labels["label"], -self.labels["score"], ~self.labels["chosen"]))
 
     def _that_count(self) -> tuple[IntArray, str]:
         """Return which neighbours to show, and what the others share.

@@ -5,20 +5,21 @@ The choice of a number of neighbours, tuned thresholds, the choice among models 
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import RandomState
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import bdtr, bdtrc
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from nearlabel.neighbors import PrecomputedNeighbors
 from nearlabel.neighbors.votes import as_search
-from nearlabel.utils.containers import require_dense
+from nearlabel.utils.containers import date_of, is_missing, require_dense
 from nearlabel.utils.estimators import as_label_scores, label_scores, response_method_of
 from nearlabel.utils.frames import plain_labels
 from nearlabel.utils.messages import AdviceWarning
@@ -284,28 +285,56 @@ def ranks_of(order: ArrayLike, n_samples: int) -> IntArray:
     Parameters
     ----------
     order : array-like of shape (n_samples,)
-        Dates or numbers.
+        Dates or numbers; dates as text in ISO 8601.
     n_samples : int
         Number of rows.
 
     Raises
     ------
     ValueError
-        If the length is wrong, a value is missing, or all are equal.
+        If the length is wrong, a value is missing or neither date nor number, or all are equal.
     """
     require_dense("order", order)
     values = np.asarray(order)
     if values.shape != (n_samples,):
         raise ValueError(f"order must be of shape ({n_samples},), one for each row, got {values.shape}.")
-    missing = np.flatnonzero([value is None or value != value for value in values])  # NaN and NaT are not themselves
+    missing = np.flatnonzero([is_missing(value) or (isinstance(value, str) and not value.strip()) for value in values])
     if len(missing):
         raise ValueError(
             f"order must have a value in each row, got {len(missing)} without, the first row {missing[0]}."
         )
-    distinct, ranks = np.unique(values, return_inverse=True)
+    try:
+        distinct, ranks = np.unique(_with_times(values), return_inverse=True)
+    except TypeError as error:
+        raise ValueError("order must be dates only or numbers only, all with a time zone or none.") from error
     if len(distinct) < 2:
         raise ValueError(f"order must have at least 2 distinct values, got {distinct[0]} only.")
     return np.asarray(ranks.ravel(), dtype=np.intp)
+
+
+_YEAR_AND_MONTH = re.compile(r"\d{4}(-\d\d)?")  # which `datetime` does not read
+
+
+def _with_times(values: NDArray[Any]) -> NDArray[Any]:
+    """Return values with times for texts of dates, as others, such as 31.01.2026, would sort wrongly."""
+    if values.dtype.kind not in "OSU":
+        return values
+    read = values.astype(object)
+    for row, value in enumerate(values.tolist()):
+        if isinstance(value, str | bytes):
+            read[row] = _time(value, row)
+    return read
+
+
+def _time(value: str | bytes, row: int) -> Any:
+    text = str(value)
+    try:
+        return date_of(text + "-01-01"[len(text) - 4 :] if _YEAR_AND_MONTH.fullmatch(text) else text)
+    except ValueError as error:
+        raise ValueError(
+            f"order must be dates or numbers, as text only dates like 2026-01-31, got {value!r} in row {row}. Hint:"
+            " pandas.to_datetime(order, format=...) reads other dates."
+        ) from error
 
 
 def split_at(ranks: IntArray, share: float = EARLIER) -> tuple[IntArray, IntArray]:

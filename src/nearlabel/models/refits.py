@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.models.updates import Labelled, _last, lazy_part, updated_part
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.utils.containers import check_row_names, checked_container
+from nearlabel.utils.one_step import take_over
 from nearlabel.utils.targets import PartialLabels, Target, remember_target
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_row_numbers, check_rows, stacked
@@ -90,7 +91,7 @@ def refit(model: Any, X: MatrixLike | None = None, y: MatrixLike | None = None, 
     for old, part in zip(_inside(last), _inside(fresh), strict=True):
         if hasattr(old, "feature_names_in_"):  # the samples are arrays now
             part.feature_names_in_ = old.feature_names_in_
-    last.__dict__ = vars(fresh)
+    take_over(last, fresh)
     return model
 
 

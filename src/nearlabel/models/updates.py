@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.models.unwrapped import arriving, narrow_range
 from nearlabel.utils.containers import check_row_names, checked_container, is_frame, require_dense
 from nearlabel.utils.messages import first_of
+from nearlabel.utils.one_step import same_state
 from nearlabel.utils.tags import rows_mask, tag_matrix, tags_or_none
 from nearlabel.utils.targets import LabelContainer, PartialLabels, Target, check_partial_target, remember_target
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
@@ -240,8 +241,7 @@ def copy_to_update(model: Any) -> Any:
     estimator
         A copy that shares everything that an update does not change.
     """
-    other = object.__new__(type(model))  # `copy.copy` would use the state of a pickle
-    vars(other).update(vars(model))
+    other = same_state(model)
     if isinstance(model, Pipeline):
         other.steps = [*model.steps[:-1], (model.steps[-1][0], copy_to_update(model[-1]))]
     for name in ("best_estimator_", "estimator_"):
@@ -289,6 +289,8 @@ class StaleThresholdsWarning(UserWarning):
 
 
 # Label sets that are added to existing ones, possibly with new labels.
+
+_TAGS_HINT = " Hint: the tags of each sample are a list, also those of one sample: [['calm', 'wild']]."
 
 
 class Labelled(NamedTuple):
@@ -354,7 +356,8 @@ class Labelled(NamedTuple):
             If the new label sets have another form, or lack labels.
         """
         if (self.container.classes is None) != (new.container.classes is None):
-            raise ValueError("y must be one-dimensional if y of fit was one-dimensional, and only then.")
+            hint = "" if _are_numbers(self.names) or self.container.classes is not None else _TAGS_HINT
+            raise ValueError(f"y must be one-dimensional if y of fit was one-dimensional, and only then.{hint}")
         if self.container.classes is not None:
             return self._joined_classes(new, classes)
         names, places = self._columns(new)

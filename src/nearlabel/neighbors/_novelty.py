@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.neighbors.usual import usual_distances
 from nearlabel.neighbors.votes import Neighbors, fitted_search, takes_missing_values
 from nearlabel.utils.containers import require_dense
+from nearlabel.utils.one_step import all_or_nothing
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import check_n_neighbors, check_rows, check_share
 
@@ -80,6 +81,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         self.level = level
         self.search = search
 
+    @all_or_nothing
     def fit(self, X: MatrixLike, y: Any = None) -> Self:
         """Find the neighbours of the training samples, each without itself.
 

@@ -15,6 +15,7 @@ from sklearn.utils import InputTags, Tags, TargetTags, check_array, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.utils.containers import checked_container, checked_samples
+from nearlabel.utils.one_step import all_or_nothing
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, MatrixLike, NeighborSearch
 from nearlabel.utils.validation import check_integer
 
@@ -324,6 +325,7 @@ class TransformerNeighbors(BaseEstimator):
     def __init__(self, transformer: Any) -> None:
         self.transformer = transformer
 
+    @all_or_nothing
     def fit(self, X: MatrixLike, y: None = None) -> Self:
         """Fit a copy of the transformer.
 

@@ -15,6 +15,7 @@ from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.preprocessing._training_range import KEEP, OutOfRange, TrainingRange, check_out_of_range, has_range
+from nearlabel.utils.one_step import all_or_nothing
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_choice, check_rows, largest_size
 
@@ -110,6 +111,7 @@ class FeatureScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.feature_kinds = feature_kinds
         self.out_of_range = out_of_range
 
+    @all_or_nothing
     def fit(self, X: MatrixLike, y: object = None) -> Self:
         """Learn offsets and factors.
 

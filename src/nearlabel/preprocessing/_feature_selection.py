@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from nearlabel.preprocessing import _information_gain as gains
 from nearlabel.utils.containers import check_row_names, checked_container
 from nearlabel.utils.naming import registered
+from nearlabel.utils.one_step import all_or_nothing
 from nearlabel.utils.targets import labels_and_names, require_labels
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_flag, check_integer, check_positive, check_rows
@@ -167,6 +168,7 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
         self.n_features = n_features
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: MatrixLike, y: MatrixLike) -> Self:
         """Score the features and learn the threshold.
 

@@ -24,6 +24,7 @@ from nearlabel.preprocessing._training_range import CLIP, KEEP, OutOfRange, Trai
 from nearlabel.utils.characters import check_whole
 from nearlabel.utils.containers import checked_container, columns_of, is_frame, kind_of
 from nearlabel.utils.messages import shortened
+from nearlabel.utils.one_step import all_or_nothing
 from nearlabel.utils.types import AnyArray, BoolArray, FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_choice, check_flag
 
@@ -189,6 +190,7 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         self.fit_transform(X)
         return self
 
+    @all_or_nothing
     def fit_transform(self, X: MatrixLike, y: object = None) -> Matrix:
         """Learn from training samples and encode them.
 
@@ -433,7 +435,7 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
                     f"Column {self._name(place)} has {len(known)} categories in {n_rows} samples, like an identifier."
                     " Hint: leave it out, or list it in `text` to compare its words.",
                     UserWarning,
-                    stacklevel=3,
+                    stacklevel=5,
                 )
 
     def __sklearn_tags__(self) -> Tags:

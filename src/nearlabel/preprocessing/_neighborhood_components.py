@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from nearlabel.solvers.left_out_votes import LeftOutVotes, multiplied
 from nearlabel.utils.containers import check_row_names
+from nearlabel.utils.one_step import all_or_nothing
 from nearlabel.utils.targets import check_partial_target, require_labels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import (
@@ -125,6 +126,7 @@ class NeighborhoodComponentsWeights(OneToOneFeatureMixin, TransformerMixin, Base
         self.max_samples = max_samples
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: MatrixLike, y: MatrixLike, groups: ArrayLike | None = None) -> Self:
         """Learn the weights.
 

@@ -21,6 +21,7 @@ from nearlabel.utils.containers import (
     is_frame,
     is_sparse_frame,
 )
+from nearlabel.utils.one_step import all_or_nothing
 from nearlabel.utils.tags import names_of_labels, tags_of
 from nearlabel.utils.targets import Target, check_partial_target, refusal_of_unknown, require_labels
 from nearlabel.utils.types import CSR, AnyArray, FloatArray, IntArray, Matrix, MatrixLike
@@ -67,6 +68,7 @@ class Sampler(BaseEstimator, ABC):
     label_names_: AnyArray
     n_features_in_: int
 
+    @all_or_nothing
     def fit_resample(self, X: MatrixLike, y: MatrixLike) -> tuple[MatrixLike, MatrixLike]:
         """Return other samples and their label sets, made from the given ones.
 

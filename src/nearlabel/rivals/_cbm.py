@@ -204,7 +204,7 @@ class ConditionalBernoulliMixture(WithProbabilities):
         warnings.warn(
             f"Expectation-maximisation did not converge in max_iter={self.max_iter} steps.",
             ConvergenceWarning,
-            stacklevel=5,
+            stacklevel=7,
         )
         return model
 

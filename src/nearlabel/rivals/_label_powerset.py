@@ -298,7 +298,7 @@ class RAkELo(_OnLabelSubsets):
                 f"n_estimators={n_subsets} subsets of labelset_size={self.labelset_size} cannot cover all"
                 f" {n_labels} labels: {self.label_names_[uncovered].tolist()} are in no subset and are not learned.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         return subsets
 

@@ -24,6 +24,7 @@ from nearlabel.thresholds.best_value import BestThresholds
 from nearlabel.utils.containers import check_row_names, checked_container
 from nearlabel.utils.estimators import as_label_scores, score
 from nearlabel.utils.frames import FrameOutput, framed
+from nearlabel.utils.one_step import all_or_nothing
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import LabelContainer, check_target, remember_target, with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
@@ -100,6 +101,7 @@ class Mixture(FrameOutput, ClassifierMixin, MetaEstimatorMixin, BaseEstimator, A
     def _given_weights(self) -> FloatArray | str:
         """Return weights (n_parts,) that sum to 1, "auto" or "per_label"; raise an error for anything else."""
 
+    @all_or_nothing
     def _fit(self, X: MatrixLike, y: MatrixLike, groups: ArrayLike | None, scores: Mapping[str, Any]) -> Self:
         check_row_names(X=X, y=y, groups=groups)
         target = check_target(self, y)

@@ -185,7 +185,7 @@ class RankSVM(WithDecisions):
                 f"RankSVM stopped after {solution.n_iter} steps at a duality gap of {solution.relative_gap:.2g};"
                 " scale the features, or raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=7,
             )
         used = np.flatnonzero(solution.dual_coef.any(axis=1))
         self.support_, self.dual_coef_ = paired[used], solution.dual_coef[used]

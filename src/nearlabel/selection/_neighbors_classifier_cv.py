@@ -43,6 +43,7 @@ from nearlabel.utils.containers import check_row_names, checked_container
 from nearlabel.utils.estimators import available_if, refusing_others, score
 from nearlabel.utils.frames import FrameOutput, framed
 from nearlabel.utils.messages import as_part
+from nearlabel.utils.one_step import all_or_nothing, take_over
 from nearlabel.utils.progress import reported
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import LabelContainer, check_target, remember_target, with_multilabel_target
@@ -198,6 +199,7 @@ class NeighborsClassifierCV(ShownChoice, FrameOutput, ClassifierMixin, MetaEstim
         self.verbose = verbose
 
     @refusing_others
+    @all_or_nothing
     def fit(
         self, X: MatrixLike, y: MatrixLike, groups: ArrayLike | None = None, *, order: ArrayLike | None = None
     ) -> Self:
@@ -212,7 +214,7 @@ class NeighborsClassifierCV(ShownChoice, FrameOutput, ClassifierMixin, MetaEstim
         groups : array-like of shape (n_samples,), default=None
             Names of the samples' groups: samples are predicted from other groups only. None: each sample is a group.
         order : array-like of shape (n_samples,), default=None
-            Dates or numbers by which samples follow each other. Candidates, and steps before them, then learn on the
+            Numbers or dates (text: ISO 8601) that order samples. Candidates, and steps before them, then learn on the
             earlier four fifths, and the later fifth selects the best. It is fitted to all samples, with thresholds by
             leave-one-out of the later half. Equal dates stay together; added samples come last. None: leave-one-out.
 
@@ -253,8 +255,7 @@ class NeighborsClassifierCV(ShownChoice, FrameOutput, ClassifierMixin, MetaEstim
         with as_part(0, 1 / (1 + (self.nested or 0))):
             trials, some = self._choose(samples, random, Budget(self.time_limit))
             self.crossfit_score_ = trials.crossfit(None if numbers is None else numbers[some])
-            is_tuned_again = ranks is None and len(some) < target.labels.shape[0]
-            self._fit_best(trials, samples, is_tuned_again=is_tuned_again)
+            self._fit_best(trials, samples, is_tuned_again=ranks is None and len(some) < target.labels.shape[0])
         self.__dict__.pop("nested_score_", None)  # of an earlier fit
         if self.nested is not None:
             self.nested_score_ = nested_score(self, samples)
@@ -334,8 +335,7 @@ class NeighborsClassifierCV(ShownChoice, FrameOutput, ClassifierMixin, MetaEstim
         -------
         self
         """
-        self.__dict__ = vars(updates.with_added(self, "best_estimator_", self._queries(X), y, classes)[0])
-        return self
+        return take_over(self, updates.with_added(self, "best_estimator_", self._queries(X), y, classes)[0])
 
     @available_if(_can_be_updated)
     def forget(self, rows: ArrayLike) -> Self:

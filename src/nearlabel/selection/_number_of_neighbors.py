@@ -22,6 +22,7 @@ from nearlabel.neighbors import NeighborGraph, PrecomputedNeighbors
 from nearlabel.neighbors.votes import clone_search, takes_missing_values
 from nearlabel.utils.containers import checked_container
 from nearlabel.utils.estimators import refusing_others
+from nearlabel.utils.one_step import all_or_nothing
 from nearlabel.utils.targets import PartialLabels, check_partial_target, refusal_of_unknown, require_labels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_groups, check_integer
@@ -259,6 +260,7 @@ class NeighborsPerLabel(WithProbabilities):
         self.scoring = scoring
 
     @refusing_others
+    @all_or_nothing
     def fit(self, X: MatrixLike, y: MatrixLike, groups: ArrayLike | None = None) -> Self:
         """Fit the classifier to training samples and their label sets, and choose the numbers with "auto".
 

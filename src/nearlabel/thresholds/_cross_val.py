@@ -25,6 +25,7 @@ from nearlabel.utils.containers import check_row_names, checked_container
 from nearlabel.utils.estimators import RESPONSE_METHODS, requiring_multilabel, response_method_of, score
 from nearlabel.utils.frames import FrameOutput, framed
 from nearlabel.utils.messages import require_room
+from nearlabel.utils.one_step import all_or_nothing
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import (
     LabelContainer,
@@ -263,6 +264,7 @@ class AroundClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, BaseEst
     feature_names_in_: NDArray[Any]
     _container: LabelContainer
 
+    @all_or_nothing
     def fit(self, X: MatrixLike, y: MatrixLike, **params: Any) -> Self:
         """Fit the inner classifier, and learn from its scores.
 

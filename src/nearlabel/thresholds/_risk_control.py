@@ -253,7 +253,7 @@ class RiskControl(ByThresholds):
                 f"No threshold of the grid meets the guarantee on {len(rows)} samples, so"
                 f" {'only labels of infinite score are' if predicts else 'no label is'} predicted."
                 " Hint: more samples, a lower level or confidence, or a grid that begins higher.",
-                stacklevel=4,
+                stacklevel=6,
             )
 
     def _warn_unless_kept(self, bounds: ArrayLike, consequence: str) -> None:
@@ -261,7 +261,7 @@ class RiskControl(ByThresholds):
             warnings.warn(
                 f"Too few samples with labels for the guarantee of {self.level:g}, so {consequence}."
                 " Hint: more samples, or a lower level.",
-                stacklevel=4,
+                stacklevel=6,
             )
 
     def _checked_offsets(self, n_labels: int) -> FloatArray:

@@ -20,6 +20,7 @@ from nearlabel.metrics.inputs import check_weights as scaled_weights
 from nearlabel.metrics.inputs import rows_with_known_cells
 from nearlabel.models.decision import cut
 from nearlabel.utils.containers import matched, require_dense
+from nearlabel.utils.one_step import all_or_nothing
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_score_matrix, check_positive
@@ -40,6 +41,7 @@ class ThresholdStrategy(BaseEstimator, ABC):
 
     _learns_from_stored: ClassVar = False  # whether `_learn` and `_decide` take `SparseScores`
 
+    @all_or_nothing
     def fit(self, scores: MatrixLike, y: MatrixLike, sample_weight: Any = None) -> Self:
         """Learn from scores and label sets.
 

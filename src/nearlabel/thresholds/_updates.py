@@ -16,6 +16,7 @@ from nearlabel.models.updates import Labelled, StaleThresholdsWarning
 from nearlabel.thresholds._cross_val import OneClass
 from nearlabel.thresholds._strategy import ThresholdStrategy
 from nearlabel.utils.estimators import refusing_others
+from nearlabel.utils.one_step import all_or_nothing, take_over
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_score_matrix
@@ -34,6 +35,7 @@ def can_be_updated(classifier: Any) -> bool:
 
 
 @refusing_others
+@all_or_nothing
 def partial_fit(self: Any, X: MatrixLike, y: MatrixLike, classes: ArrayLike | None = None) -> Any:
     """Add training samples to the inner classifier; the thresholds are stale until `retune`.
 
@@ -69,8 +71,7 @@ def partial_fit(self: Any, X: MatrixLike, y: MatrixLike, classes: ArrayLike | No
     _grow_stale(updated)
     if n_new:
         retune(updated)
-    self.__dict__ = vars(updated)
-    return self
+    return take_over(self, updated)
 
 
 def forget(self: Any, rows: ArrayLike) -> Any:
@@ -97,8 +98,7 @@ def forget(self: Any, rows: ArrayLike) -> Any:
         updated._ranks = np.delete(updated._ranks, np.asarray(rows, dtype=np.intp))
     if updated.changes_ != self.changes_:
         _grow_stale(updated)
-    self.__dict__ = vars(updated)
-    return self
+    return take_over(self, updated)
 
 
 def retune(self: Any) -> Any:
@@ -134,8 +134,7 @@ def retune(self: Any) -> Any:
     if self.map_scores:
         updated._learn_map(scores, PartialLabels.of(y))
     updated._told = False
-    self.__dict__ = vars(updated)
-    return self
+    return take_over(self, updated)
 
 
 def warn_if_stale(classifier: Any) -> None:

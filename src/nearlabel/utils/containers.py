@@ -8,6 +8,7 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -203,6 +204,14 @@ def is_missing(value: object) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, numbers.Real | Decimal | np.datetime64) and bool(value != value)
+
+
+def date_of(text: str) -> datetime | float:
+    """Return a date or time in ISO 8601; one with a time zone is moved to UTC; NaN for no text."""
+    if not text.strip():
+        return np.nan
+    time = datetime.fromisoformat(text.strip())
+    return time if time.tzinfo is None else time.astimezone(UTC).replace(tzinfo=None)
 
 
 def objects_of(values: Sequence[Any]) -> NDArray[Any]:

@@ -27,7 +27,7 @@ from nearlabel.utils.containers import (
     without_sparse_frame,
 )
 from nearlabel.utils.frames import plain, plain_labels
-from nearlabel.utils.tags import objects_of, tags_in_columns, tags_of
+from nearlabel.utils.tags import is_tag, objects_of, tags_in_columns, tags_of
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_sample_weight
@@ -347,7 +347,8 @@ def score(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | No
     if tags is not None:
         predicted = self.predict_labels(X)
         check_consistent_length(tags, predicted)
-        return _mean([set(true) == set(names) for true, names in zip(tags, predicted, strict=True)], sample_weight)
+        hits = [set(filter(is_tag, true)) == set(names) for true, names in zip(tags, predicted, strict=True)]
+        return _mean(hits, sample_weight)
     y = checked_container("y", without_sparse_frame(in_order_of_fit(self, y)))
     truth = PartialLabels.of(y) if self._container.classes is None else None
     if truth is None or truth.unknown is None:

@@ -89,8 +89,6 @@ def frame_of_records(records: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def _series_of(pandas: Any, column: NDArray[Any]) -> Any:
-    if column.ndim > 1:
-        return pandas.Series(list(map(tuple, column)), dtype=object)
     if column.dtype == object and all(cell is None or type(cell) is int for cell in column):
         return pandas.array(list(column), dtype="Int64")
     return column

@@ -43,7 +43,14 @@ def tags_of(y: MatrixLike) -> list[Collection[str]] | None:
     rows = list(y) if as_list is None else as_list()
     if not all(isinstance(row, SETS) for row in rows) or not any(len(row) for row in rows):
         return None
-    return rows if all(isinstance(tag, str) for row in rows for tag in row) else None
+    if not all(isinstance(tag, str) for row in rows for tag in row):
+        return None
+    return rows if any(is_tag(tag) for row in rows for tag in row) else None
+
+
+def is_tag(text: str) -> bool:
+    """Return whether a text is a tag: an empty one, or one of blanks, is none, as in files."""
+    return bool(text.strip())
 
 
 def tags_or_none(y: MatrixLike) -> list[Any] | None:
@@ -79,6 +86,8 @@ def other_than_tag(y: Any) -> str:
 def tag_matrix(tags: Collection[Collection[str]], dtype: LabelType = np.int64) -> tuple[Matrix, NDArray[Any]]:
     """Return the indicator matrix (n_samples, n_labels) of tags, in its storage, and their names in alphabetical order.
 
+    Empty texts are no tags.
+
     Raises
     ------
     ValueError
@@ -88,14 +97,18 @@ def tag_matrix(tags: Collection[Collection[str]], dtype: LabelType = np.int64) -
     binarizer = MultiLabelBinarizer(sparse_output=True)
     labels = sparse.csr_array(binarizer.fit_transform(tags), dtype=dtype)
     labels.sort_indices()
-    _warn_of_look_alikes(binarizer.classes_.tolist())
-    return in_its_storage(labels), binarizer.classes_.astype(object)
+    names = binarizer.classes_.astype(object)
+    are_tags = np.array([is_tag(name) for name in names], dtype=np.bool_)
+    if not are_tags.all():
+        labels, names = labels[:, are_tags], names[are_tags]
+    _warn_of_look_alikes(names.tolist())
+    return in_its_storage(labels), names
 
 
 def tags_in_columns(tags: list[Collection[str]], names: Sequence[str], of: str) -> Matrix:
     """Return the indicator matrix (n_samples, n_labels) of tags in the columns of names; warn of tags without one."""
     known = set(names)
-    refused = Counter(tag for row in tags for tag in set(row) - known)
+    refused = Counter(tag for row in tags for tag in set(row) - known if is_tag(tag))
     if refused:
         some = ", ".join(map(repr, [tag for tag, _ in refused.most_common(3)])) + (", ..." if len(refused) > 3 else "")
         warnings.warn(
@@ -207,8 +220,11 @@ def classes_of(column: NDArray[Any]) -> NDArray[Any]:
     if column.dtype.kind == "c":
         raise ValueError("y must contain two classes if it is one-dimensional. Complex data not supported.")
     if column.dtype.kind not in "buifUO" or (column.dtype.kind == "O" and not all(isinstance(v, str) for v in column)):
+        kinds = " and ".join(sorted({type(value).__name__ for value in column.tolist()}))
+        hint = cells_hint([value for value in column.tolist() if isinstance(value, str)])
         raise ValueError(
-            f"y must contain numbers, booleans or strings if it is one-dimensional, got values of type {column.dtype}."
+            "y must contain numbers, booleans or strings if it is one-dimensional, got values of type"
+            f" {column.dtype}: {kinds}.{hint}"
         )
     classes: NDArray[Any] = np.unique(column)
     are_texts = column.dtype.kind in "UO"

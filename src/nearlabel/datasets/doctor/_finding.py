@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from nearlabel.utils.tables import frame_of_records, names_within
+from nearlabel.utils.tables import frame_of_records, grid_of_rows, html_of, names_within
 
 _SEVERITIES = ("severe", "warning", "note")
 _WIDTH, _INDENT, _NAMES_WIDTH = 80, 9, 48
@@ -122,6 +122,12 @@ class Examination(Sequence[Finding]):
         for note in self.notes:
             lines += ["", *textwrap.wrap(note, _WIDTH)]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return the HTML for a notebook."""
+        rows = [(finding.severity, finding.kind, finding.sentence, finding.remedy) for finding in self]
+        table = grid_of_rows(("severity", "kind", "finding", "remedy"), rows, "findings")
+        return html_of(repr(self), table if rows else "Nothing was found.", *self.notes)
 
 
 def _wrapped(head: str, text: str) -> list[str]:

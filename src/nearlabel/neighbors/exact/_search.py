@@ -24,6 +24,7 @@ from nearlabel.neighbors.optional._device import MOST_FEATURES_OF_DEVICE, device
 from nearlabel.utils.containers import checked_samples, require_dense
 from nearlabel.utils.messages import room_for, sized
 from nearlabel.utils.naming import registered
+from nearlabel.utils.one_step import all_or_nothing
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import (
     asked_n_neighbors,
@@ -132,6 +133,7 @@ class ExactNeighbors(BaseEstimator):
         self.n_jobs = n_jobs
         self.device = device
 
+    @all_or_nothing
     def fit(self, X: MatrixLike, y: None = None) -> Self:
         """Store the training samples.
 

@@ -29,6 +29,7 @@ from nearlabel.neighbors.exact._search import ExactNeighbors
 from nearlabel.neighbors.votes import ReportsRecall
 from nearlabel.utils.containers import checked_samples
 from nearlabel.utils.naming import import_optional, registered
+from nearlabel.utils.one_step import all_or_nothing
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import asked_n_neighbors, check_choice, check_flag, check_integer, row_blocks
 
@@ -47,6 +48,7 @@ class ApproximateNeighbors(ReportsRecall, BaseEstimator):
     n_neighbors: int
     n_jobs: int | None
 
+    @all_or_nothing
     def fit(self, X: MatrixLike, y: None = None) -> Self:
         """Build the index of the training samples.
 

@@ -33,6 +33,7 @@ from nearlabel.neighbors.exact._segments import KeptRows, RankedPairs, as_rows, 
 from nearlabel.neighbors.exact.all_pairs import Distance, check_not_too_small, distance_named, stored_alike
 from nearlabel.neighbors.optional._dask_cluster import _Files, _Session
 from nearlabel.neighbors.optional._dask_shards import JOINED_UP_TO, _near, _nearest, _Shard, _ShardSearch, _use
+from nearlabel.utils.one_step import all_or_nothing
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import asked_n_neighbors, check_integer, check_row_numbers, check_rows, row_blocks
 
@@ -146,8 +147,15 @@ class DaskNeighbors(BaseEstimator):
             If X is malformed or all its values are so small that squared differences might vanish, if the metric is
             unknown or takes parameters from all training samples, or if a Dask array does not know its number of rows.
         """
+        former = self.__dict__.get("_session")
+        self._fit(X)
+        if former is not None:
+            former.close()
+        return self
+
+    @all_or_nothing
+    def _fit(self, X: MatrixLike) -> Self:
         self._check_parameters()
-        self.close()
         X = self._check(X, reset=True)
         self._start(_Session(self.client, self.folder), [X])
         return self

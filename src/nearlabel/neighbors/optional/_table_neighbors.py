@@ -27,6 +27,7 @@ from nearlabel.neighbors.optional._vector_table import (
 )
 from nearlabel.neighbors.votes import ReportsRecall
 from nearlabel.utils.containers import checked_samples
+from nearlabel.utils.one_step import all_or_nothing
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import asked_n_neighbors, check_choice, check_integer, row_blocks
 
@@ -98,6 +99,7 @@ class TableNeighbors(ReportsRecall, BaseEstimator):
         self.n_neighbors = n_neighbors
         self.n_candidates = n_candidates
 
+    @all_or_nothing
     def fit(self, X: MatrixLike | None = None, y: None = None) -> Self:
         """Take the rows of the table as training samples.
 
