@@ -365,3 +365,17 @@ def test_a_model_that_cannot_change_is_fitted_again(tmp_path):
     update_model(path, retune=True)  # nothing is stale
     assert read_kept(path) == kept
     np.testing.assert_array_equal(load_model(path).predict_proba(X), before)
+
+
+@pytest.mark.parametrize("scale", ["none", "minmax", "standard"])
+def test_samples_are_scaled_once_for_a_model_that_scales_itself(tmp_path, scale):
+    """`NeighborsClassifierCV` in a file gets the samples that it gets in memory."""
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(120, 4))
+    labels = rows[:, :3] + random.normal(size=(120, 3)) > 0.5
+    model = NeighborsClassifierCV(n_neighbors=5, scales=[scale], verbose=0).fit(rows[:80], labels[:80])
+    save_model(model, tmp_path / "model.skops")
+    update_model(tmp_path / "model.skops", rows[80:], labels[80:])
+    model.partial_fit(rows[80:], labels[80:])
+    assert (load_model(tmp_path / "model.skops").predict_proba(rows) == model.predict_proba(rows)).all()
+    assert len(model.best_estimator_) == 2

@@ -271,13 +271,18 @@ def unwrapped(model: Any) -> Unwrapped:
     if isinstance(model, Pipeline):
         last = unwrapped(model[-1])
         return last._replace(before=(model[:-1], *last.before)) if len(model) > 1 else last
-    if hasattr(model, "best_estimator_") and not hasattr(model, "predict_labels"):  # a search of another library
+    if _is_others_search(model):
         return unwrapped(model.best_estimator_)
     if hasattr(model, "_is_around_another"):  # thresholds or calibration
         check_is_fitted(model)
         inner = unwrapped(model.estimator_)
         return inner._replace(around=(model, *inner.around))
     return Unwrapped(model)
+
+
+def _is_others_search(model: Any) -> bool:
+    """Return whether a model is a parameter search of another library; ours take samples as they come themselves."""
+    return hasattr(model, "best_estimator_") and not hasattr(model, "predict_labels")
 
 
 def inmost(model: Any, *tables: MatrixLike) -> tuple[Any, list[MatrixLike]]:
@@ -323,8 +328,10 @@ def arriving(model: Any, X: MatrixLike, *, widen: bool) -> tuple[MatrixLike, lis
 
     With `widen`, the range of a scaler that follows the samples then contains them.
     """
+    if _is_others_search(model):
+        return arriving(model.best_estimator_, X, widen=widen)
     if not isinstance(model, Pipeline):
-        return arriving(model.best_estimator_, X, widen=widen) if hasattr(model, "best_estimator_") else (X, [])
+        return X, []
     steps = list(model.steps)
     for place, (name, step) in enumerate(steps[:-1]):
         if widen and getattr(step, "follows_samples", False):
