@@ -306,6 +306,7 @@ def test_spaces():
     [
         ({"methods": [NLDD()]}, TypeError, "methods must have leave-one-out predictions"),
         ({"methods": "all"}, ValueError, "methods must be 'auto' or a list, got 'all'"),
+        ({"n_neighbors": 5}, ValueError, "n_neighbors must be 'auto' or a list, got 5"),
         ({"metrics": ()}, ValueError, "metrics must name at least one"),
         ({"scales": ("robust",)}, ValueError, "scale must be"),
         ({"n_neighbors": (0,)}, ValueError, "n_neighbors must be at least 1"),

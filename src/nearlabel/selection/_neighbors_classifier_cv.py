@@ -485,9 +485,9 @@ class NeighborsClassifierCV(ShownChoice, FrameOutput, ClassifierMixin, MetaEstim
         if self.nested is not None:
             check_integer("nested", self.nested, low=2)
         for name in ("methods", "n_neighbors", "scales", "metrics"):
-            if isinstance(value := getattr(self, name), str) and value != AUTO:
+            if (isinstance(value := getattr(self, name), str) and value != AUTO) or not hasattr(value, "__len__"):
                 raise ValueError(f"{name} must be 'auto' or a list, got {value!r}.")
-            if not isinstance(value, str) and not len(value):
+            if not len(value):
                 raise ValueError(f"{name} must name at least one, got none.")
         if self.strategy is not None and not isinstance(self.strategy, ThresholdStrategy):
             raise TypeError(f"strategy must be a ThresholdStrategy, such as MicroFOptimum(), got {self.strategy!r}.")
