@@ -373,7 +373,7 @@ def test_samples_are_scaled_once_for_a_model_that_scales_itself(tmp_path, scale)
     random = np.random.default_rng(0)
     rows = random.normal(size=(120, 4))
     labels = rows[:, :3] + random.normal(size=(120, 3)) > 0.5
-    model = NeighborsClassifierCV(methods=["mlknn"], n_neighbors=[5], scales=[scale], verbose=0).fit(
+    model = NeighborsClassifierCV(methods=[MLkNN()], n_neighbors=[5], scales=[scale], verbose=0).fit(
         rows[:80], labels[:80]
     )
     save_model(model, tmp_path / "model.skops")
