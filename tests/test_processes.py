@@ -70,7 +70,9 @@ def exit_code(work):
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of forking beside threads, from Python 3.12 on
-@pytest.mark.parametrize("n_children", [30, pytest.param(500, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "n_children", [30, pytest.param(100, marks=pytest.mark.long), pytest.param(500, marks=pytest.mark.slow)]
+)
 def test_children_that_are_forked_under_load(two_threads, search, table, n_children):
     """Threads search, fit and read all the time: each child does the same, with the same answers and numbers."""
     model = MLkNN(n_neighbors=3).fit(X[:300], Y[:300])
