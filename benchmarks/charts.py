@@ -83,21 +83,6 @@ def peers(results: Results) -> Chart:
     )
 
 
-def field(results: Results) -> Chart:
-    """Mean micro F1 over the data sets of each library's classifiers, by their own decisions and tuned thresholds."""
-    by_set = list(results["results"].values())
-    means = {name: np.mean([of[name]["values"]["Micro F1"] for of in by_set], axis=0).tolist() for name in by_set[0]}
-    rows = tuple((name, tuple(values)) for name, values in sorted(means.items(), key=lambda item: -max(item[1])))
-    title = f"Mean micro F1 over {len(by_set)} data sets"
-    return Chart(
-        title,
-        ("own decisions", "tuned thresholds"),
-        rows,
-        "mean micro F1, sorted by the better of the two",
-        (0.55, 0.6, 0.65, 0.7, 0.75),
-    )
-
-
 def approximate(results: Results) -> Chart:
     """How many times faster than the exact search approximate ones are: for a whole fit, and for queries."""
     rows = []
@@ -133,7 +118,6 @@ CHARTS: dict[str, tuple[str, Callable[[Results], Chart]]] = {
     "peers": ("peers", peers),
     "growth": ("growth", growth),
     "approximate": ("approximate_models", approximate),
-    "field": ("field", field),
     "annotators": ("annotators", annotators),
 }
 

@@ -46,5 +46,5 @@ def test_numbers_are_those_of_the_page():
     """With three digits, as in docs/field.md."""
     page = (ROOT / "docs" / "field.md").read_text(encoding="utf-8")
     numbers = re.findall(r"0\.\d{3}", BODY)
-    assert len(numbers) == 6
+    assert len(numbers) == 7
     assert [number for number in numbers if number not in page] == []

@@ -17,16 +17,16 @@ def script(monkeypatch):
     return importlib.import_module
 
 
-@pytest.mark.parametrize(("name", "lines"), [("defaults", "page"), ("which_method", "page"), ("audit", "page")])
-def test_the_page_has_the_figures_of_the_records(script, name, lines):
+@pytest.mark.parametrize("name", ["defaults", "which_method", "neutral", "audit"])
+def test_the_page_has_the_figures_of_the_records(script, name):
     """The part between the marks is what the script makes of its results file."""
     module, harness = script(name), script("_harness")
     records = harness.read_records(module.RESULTS)
     assert len(records) > 100
-    assert harness.figures_of(module.PAGE) == "".join(getattr(module, lines)(records))
+    assert harness.figures_of(module.PAGE) == "".join(module.page(records))
 
 
-@pytest.mark.parametrize("name", ["annotators", "claims", "calibration", "field", "footprint"])
+@pytest.mark.parametrize("name", ["annotators", "claims", "calibration", "footprint"])
 def test_the_page_has_the_figures_of_the_results(script, name):
     """The part between the marks is what the script makes of its results file."""
     module, harness = script(name), script("_harness")
@@ -37,7 +37,7 @@ def test_the_page_has_the_figures_of_the_results(script, name):
 def test_the_pictures_are_those_of_the_results(script):
     """What the script draws of the results files, to the byte."""
     pictures = dict(script("charts").pictures())
-    assert len(pictures) == 7
+    assert len(pictures) == 6
     assert {file: file.read_text() for file in pictures} == pictures
 
 
