@@ -23,7 +23,7 @@ def same_state(estimator: Any) -> Any:
 
 def take_over(estimator: _Estimator, changed: Any) -> _Estimator:
     """Make the state of a changed copy that of the estimator, and return the estimator."""
-    estimator.__dict__ = vars(changed)
+    estimator.__dict__ = dict(vars(changed))  # one that Python 3.13 cannot empty when the copy is collected
     return estimator
 
 
