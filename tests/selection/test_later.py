@@ -252,3 +252,16 @@ def test_orders_that_are_none(order, message):
     """As text they would be sorted, and mean something else."""
     with pytest.raises(ValueError, match=message):
         ranks_of(order, 2)
+
+
+def test_an_order_of_a_refused_fit_does_not_order_the_next():
+    """Thresholds of a plain fit are those of all samples, whatever was tried before."""
+    random = np.random.default_rng(0)
+    rows, labels = random.normal(size=(80, 3)), random.integers(0, 2, size=(80, 4))
+    labels[40:] = 1 - labels[40:]
+    model = TunedThresholdsClassifierCV(MLkNN(3), cv="loo")
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        model._fit_in_order(rows, labels[:70], np.arange(80))
+    plain = TunedThresholdsClassifierCV(MLkNN(3), cv="loo").fit(rows, labels)
+    assert (model.fit(rows, labels).thresholds_ == plain.thresholds_).all()
+    assert (model._fit_in_order(rows, labels, np.arange(80)).thresholds_ != plain.thresholds_).any()

@@ -259,9 +259,7 @@ class Look(NamedTuple):
 
     cells: Cells  # the most suspicious
     quality: FloatArray  # (n_rows,): lower is more suspicious
-    issues: (
-        CSR  # (n_rows, n_labels): 1 where confident learning marks a cell as wrong, of labels where it is believable
-    )
+    issues: CSR  # (n_rows, n_labels): 1 where confident learning marks a cell as wrong, where that is believable
     missed: CSR  # (n_rows, n_labels): 1 where a label was given and is not predicted
     added: CSR  # (n_rows, n_labels): 1 where a label is predicted and was not given
 

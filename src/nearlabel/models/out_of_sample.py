@@ -28,21 +28,8 @@ from nearlabel.utils.types import IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_integer
 
 __all__ = [
-    "EARLIER",
-    "Answer",
-    "Fold",
-    "LeaveOneOut",
-    "Needs",
-    "join_answers",
-    "largest_group",
-    "later_half",
-    "of_groups",
-    "prefit_answer",
-    "ranks_of",
-    "rows_of",
-    "split_at",
-    "splits_of",
-    "splitter_of",
+    "EARLIER", "Answer", "Fold", "LeaveOneOut", "Needs", "join_answers", "largest_group", "later_half", "of_groups",
+    "prefit_answer", "ranks_of", "rows_of", "split_at", "splits_of", "splitter_of",
 ]  # fmt: skip
 
 

@@ -476,9 +476,8 @@ class HoldsRowsOut(AroundClassifier):
             rows, scores = out_of_sample.left_out_scores(self.estimator_, y.shape, groups, to_fit, stored=stored)
             return HeldOutScores([rows], [scores])
         splitter = out_of_sample.splitter_of(self.cv, n_samples, self.random_state, groups)
-        splits = out_of_sample.splits_of(
-            splitter, X, y, **dict(routed.splitter.split) | out_of_sample.of_groups(groups)
-        )
+        to_split = dict(routed.splitter.split) | out_of_sample.of_groups(groups)
+        splits = out_of_sample.splits_of(splitter, X, y, **to_split)
         if not refit and len(splits) > 1:
             raise ValueError(f"refit must be True if cv makes several splits, got {refit} and {len(splits)} splits.")
         scored = score_folds(estimator, method, X, y, splits, params=to_fit, n_jobs=self.n_jobs, keep=not refit)
@@ -496,7 +495,6 @@ class HoldsRowsOut(AroundClassifier):
         MetadataRouter
             `fit` of the inner classifier and `split` of the splitter get the metadata that they requested.
         """
-        # Values of `cv` that are not splitters support groups too, like this splitter.
-        splitter = GroupKFold() if isinstance(self.cv, str | int | np.integer) else self.cv
+        splitter = GroupKFold() if isinstance(self.cv, str | int | np.integer) else self.cv  # others know groups, too
         to_split = MethodMapping().add(caller="fit", callee="split")
         return super().get_metadata_routing().add(splitter=splitter, method_mapping=to_split)

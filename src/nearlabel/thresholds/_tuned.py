@@ -213,7 +213,10 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
     def _fit_in_order(self, X: MatrixLike, y: Matrix, ranks: IntArray) -> Self:
         """Fit, with ``cv="loo"``, to samples that follow each other; thresholds are those of the later half."""
         self._ranks_to_come = ranks
-        return self.fit(X, y)
+        try:
+            return self.fit(X, y)
+        finally:
+            self.__dict__.pop("_ranks_to_come", None)  # after an error they must not order the next fit
 
     def _tune_again(self, scores: Any, y: Matrix) -> None:
         """Tune the thresholds on leave-one-out scores of the present samples, as `fit` does."""
